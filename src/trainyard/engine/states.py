@@ -1,0 +1,49 @@
+"""Job states and the table of allowed changes."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from trainyard.errors import TransitionError
+
+
+class State(Enum):
+    """Where a job is in its life."""
+
+    SUBMITTED = "submitted"
+    WAITING = "waiting"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+S = State
+
+TRANSITIONS: dict[tuple[State | None, State], str] = {
+    (None, S.SUBMITTED): "a user hands the job in",
+    (S.SUBMITTED, S.WAITING): "accepted: it may be planned",
+    (S.SUBMITTED, S.CANCELLED): "withdrawn before it was accepted",
+    (S.WAITING, S.RUNNING): "a plan gives it an allocation and there is room",
+    (S.WAITING, S.CANCELLED): "withdrawn while waiting",
+    (S.RUNNING, S.RUNNING): "CPUs or memory change under the same workers",
+    (S.RUNNING, S.STOPPING): "a plan takes or changes its workers: checkpoint and stop",
+    (S.RUNNING, S.WAITING): "a node failed: back to the last checkpoint",
+    (S.RUNNING, S.DONE): "all work done",
+    (S.RUNNING, S.FAILED): "the job itself ended with an error",
+    (S.RUNNING, S.CANCELLED): "withdrawn while running",
+    (S.STOPPING, S.WAITING): "stopped, its checkpoint is written",
+    (S.STOPPING, S.DONE): "finished before the stop reached it",
+    (S.STOPPING, S.FAILED): "ended with an error while stopping",
+    (S.STOPPING, S.CANCELLED): "withdrawn while stopping",
+}
+
+TERMINAL = frozenset({S.DONE, S.FAILED, S.CANCELLED})
+
+
+def check_transition(job_id: str, before: State | None, after: State) -> None:
+    """Raise TransitionError unless the table allows this change."""
+    if (before, after) not in TRANSITIONS:
+        came = before.value if before else "unknown"
+        raise TransitionError(f"job {job_id} cannot go from {came} to {after.value}")

@@ -1,0 +1,46 @@
+"""The story: every change of every job's state, with its cause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from trainyard.engine.states import State
+from trainyard.model.allocation import Allocation
+
+
+class Change(NamedTuple):
+    """One job went from one state to another (or to another allocation of the same state)."""
+
+    time_s: float
+    job_id: str
+    before: State | None
+    after: State
+    cause: str
+    allocation: Allocation | None = None
+
+    def __str__(self) -> str:
+        where = ""
+        if self.allocation is not None:
+            where = " on " + ", ".join(f"{s.node} x{s.gpus}" for s in self.allocation.shares)
+        return f"{self.time_s:.3f} s: {self.job_id} {self.after.value}{where} ({self.cause})"
+
+
+class Story:
+    """An append-only log of changes."""
+
+    __slots__ = ("_changes", "append")
+
+    def __init__(self) -> None:
+        self._changes: list[Change] = []
+        self.append = self._changes.append
+
+    def __iter__(self) -> Iterator[Change]:
+        return iter(self._changes)
+
+    def __len__(self) -> int:
+        return len(self._changes)
+
+    def of(self, job_id: str) -> list[Change]:
+        """Return everything that happened to one job, in order."""
+        return [c for c in self._changes if c.job_id == job_id]

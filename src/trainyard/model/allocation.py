@@ -1,0 +1,62 @@
+"""Shapes (how big), allocations (where, with what) and plans (what should run now)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How big a job is: workers per GPU type, plus parameter servers."""
+
+    workers: tuple[tuple[str, int], ...]
+    servers: int = 0
+
+    @property
+    def gpus(self) -> int:
+        """All workers; each holds one GPU."""
+        return sum(count for _, count in self.workers)
+
+
+class Share(NamedTuple):
+    """What a job holds on one node."""
+
+    node: str
+    gpus: int
+    servers: int
+    cpus: float
+    memory_gb: float
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """Everything a job holds: its share of each node."""
+
+    shares: tuple[Share, ...]
+
+    @property
+    def gpus(self) -> int:
+        """GPUs on all nodes."""
+        return sum(share.gpus for share in self.shares)
+
+    @property
+    def workers(self) -> tuple[tuple[str, int], ...]:
+        """(node, GPUs) pairs: a change here restarts the job, a change of CPUs or memory does not."""
+        return tuple((share.node, share.gpus) for share in self.shares)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What should run now, as changes against what runs: None stops a job, jobs not named stay as they are."""
+
+    kept: Mapping[str, Allocation] = field(default_factory=dict)
+    changes: Mapping[str, Allocation | None] = field(default_factory=dict)
+    wake_s: float | None = None  # when the policy wants to be asked again though nothing happened
+
+    def allocations(self) -> dict[str, Allocation]:
+        """Job -> allocation for everything that should run; what is not in it waits."""
+        whole = {job: a for job, a in self.kept.items() if job not in self.changes}
+        whole.update((job, a) for job, a in self.changes.items() if a is not None)
+        return whole

@@ -1,0 +1,95 @@
+"""Clusters: nodes with GPUs of one type, CPUs, memory, network and storage bandwidth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+# What a node gets when its file does not say: the server of the Synergy paper (8 GPUs, 24 CPUs, 500 GB),
+# per GPU, with the network of the contract's example.
+DEFAULT_GPU_TYPE = "GPU"
+CPUS_PER_GPU = 3.0
+MEMORY_GB_PER_GPU = 62.5
+NETWORK_GBPS = 10.0
+INTRA_GBPS = 100.0
+STORAGE_MBPS = 500.0
+
+
+@dataclass(frozen=True, slots=True)
+class GpuType:
+    """A kind of GPU: its speed relative to 1.0 and its memory."""
+
+    name: str
+    speed: float = 1.0
+    memory_gb: float = 16.0
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One machine."""
+
+    node_id: str
+    gpu_type: str
+    gpus: int
+    cpus: float
+    memory_gb: float
+    network_gbps: float = NETWORK_GBPS
+    intra_gbps: float = INTRA_GBPS
+    storage_mbps: float = STORAGE_MBPS
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """All nodes, and what is known of their GPU types."""
+
+    name: str
+    nodes: tuple[Node, ...]
+    gpu_types: Mapping[str, GpuType] = field(default_factory=dict)
+
+    @property
+    def gpus(self) -> int:
+        """All GPUs of the cluster."""
+        return sum(node.gpus for node in self.nodes)
+
+    def speed_of(self, gpu_type: str) -> float:
+        """Relative speed of a GPU type; a type that is not listed has speed 1.0."""
+        known = self.gpu_types.get(gpu_type)
+        return known.speed if known else 1.0
+
+
+def uniform_cluster(nodes: int, gpus: int = 8, gpu_type: str = DEFAULT_GPU_TYPE, name: str = "cluster") -> Cluster:
+    """Build a cluster of identical nodes with the default CPUs, memory and bandwidths."""
+    return Cluster(
+        name,
+        tuple(
+            Node(f"{gpu_type}-{i}", gpu_type, gpus, CPUS_PER_GPU * gpus, MEMORY_GB_PER_GPU * gpus) for i in range(nodes)
+        ),
+    )
+
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+class NodeTable:
+    """A cluster as arrays, one entry per node, for code that looks at all nodes at once."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        nodes = cluster.nodes
+        self.cluster = cluster
+        self.ids: list[str] = [n.node_id for n in nodes]
+        self.index: dict[str, int] = {n.node_id: i for i, n in enumerate(nodes)}
+        self.types: list[str] = list(dict.fromkeys(n.gpu_type for n in nodes))
+        self.type_index: dict[str, int] = {t: i for i, t in enumerate(self.types)}
+        self.speeds: Floats = np.array([cluster.speed_of(t) for t in self.types], dtype=np.float64)
+        self.type: Ints = np.array([self.type_index[n.gpu_type] for n in nodes], dtype=np.int64)
+        self.gpus: Ints = np.array([n.gpus for n in nodes], dtype=np.int64)
+        self.cpus: Floats = np.array([n.cpus for n in nodes], dtype=np.float64)
+        self.memory_gb: Floats = np.array([n.memory_gb for n in nodes], dtype=np.float64)
+        per_gpu = np.maximum(self.gpus, 1)
+        self.cpus_per_gpu: Floats = self.cpus / per_gpu
+        self.memory_per_gpu: Floats = self.memory_gb / per_gpu
+        self.gpus_of_type: Ints = np.bincount(self.type, weights=self.gpus, minlength=len(self.types)).astype(np.int64)
