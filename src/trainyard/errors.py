@@ -14,7 +14,9 @@ class InputError(TrainyardError):
     """The user's input is wrong: one line that says where, what is wrong and what would be right."""
 
     def __init__(self, what: str, *, where: str = "", line: int | None = None, field: str = "") -> None:
-        place = ", ".join(p for p in (where, f"line {line}" if line else "", f"field {field}" if field else "") if p)
+        place = ", ".join(
+            p for p in (where, f"line {line}" if line else "", f"field {field}" if field else "") if p
+        )
         super().__init__(" ".join(f"{place}: {what}".split()) if place else " ".join(what.split()))
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 
 from trainyard.errors import TransitionError
 
 
-class State(Enum):
+class State(StrEnum):
     """Where a job is in its life."""
 
     SUBMITTED = "submitted"

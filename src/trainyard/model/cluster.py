@@ -60,12 +60,15 @@ class Cluster:
         return known.speed if known else 1.0
 
 
-def uniform_cluster(nodes: int, gpus: int = 8, gpu_type: str = DEFAULT_GPU_TYPE, name: str = "cluster") -> Cluster:
+def uniform_cluster(
+    nodes: int, gpus: int = 8, gpu_type: str = DEFAULT_GPU_TYPE, name: str = "cluster"
+) -> Cluster:
     """Build a cluster of identical nodes with the default CPUs, memory and bandwidths."""
     return Cluster(
         name,
         tuple(
-            Node(f"{gpu_type}-{i}", gpu_type, gpus, CPUS_PER_GPU * gpus, MEMORY_GB_PER_GPU * gpus) for i in range(nodes)
+            Node(f"{gpu_type}-{i}", gpu_type, gpus, CPUS_PER_GPU * gpus, MEMORY_GB_PER_GPU * gpus)
+            for i in range(nodes)
         ),
     )
 
@@ -92,4 +95,10 @@ class NodeTable:
         per_gpu = np.maximum(self.gpus, 1)
         self.cpus_per_gpu: Floats = self.cpus / per_gpu
         self.memory_per_gpu: Floats = self.memory_gb / per_gpu
-        self.gpus_of_type: Ints = np.bincount(self.type, weights=self.gpus, minlength=len(self.types)).astype(np.int64)
+        # The same (CPUs, GB) as plain numbers, for code that looks at one node at a time.
+        self.share_per_gpu: list[tuple[float, float]] = list(
+            zip(self.cpus_per_gpu.tolist(), self.memory_per_gpu.tolist(), strict=True)
+        )
+        self.gpus_of_type: Ints = np.bincount(self.type, weights=self.gpus, minlength=len(self.types)).astype(
+            np.int64
+        )

@@ -1,6 +1,8 @@
 """Profiles: what is known of a job's speed. Every part is optional.
 
-The formulas that the numbers stand in are in `trainyard.model.speed`, one file per physical effect.
+Each number is explained by the formula it stands in; the formulas are in `trainyard.model.speed`, one file
+per physical effect, and in docs/speed-model.md. Symbols: w workers, p parameter servers, K samples per step
+of the whole job (`batch` with strong scaling, `batch` x w with weak), B bandwidth.
 """
 
 from __future__ import annotations
@@ -20,7 +22,13 @@ CostPreset = Literal["thakur", "capes"]
 
 @dataclass(frozen=True, slots=True)
 class Compute:
-    """Seconds of a step on one worker: fixed_s + samples of this worker x per_sample_s of its GPU type."""
+    """Seconds of a step on one worker: fixed_s + samples of this worker x per_sample_s of its GPU type.
+
+    fixed_s       the part that does not depend on the worker's samples
+    per_sample_s  by GPU type; a type not named takes first named time x that type's speed / its own speed
+    split         "proportional": all workers finish together, fixed_s + K / sum(1 / per_sample_s);
+                  "equal": K/w samples each, the slowest decides
+    """
 
     fixed_s: float = 0.0
     per_sample_s: Mapping[str, float] = field(default_factory=dict)
@@ -29,7 +37,21 @@ class Compute:
 
 @dataclass(frozen=True, slots=True)
 class Sync:
-    """How gradients travel: an all-reduce ("ring") or parameter servers ("ps"), and what they weigh."""
+    """How gradients travel: an all-reduce ("ring") or parameter servers ("ps"), and what they weigh.
+
+    gradient_mb        g: what every worker exchanges in a step; 0 with layers: the sum of the layers' mb
+    latency_s          a of the all-reduce: seconds per message
+    algorithm          of the all-reduce; "auto" chooses by w and g
+    cost_preset        whose coefficients the all-reduce takes
+    reduce_s_per_gb    gamma of the all-reduce: seconds to add up 10^9 bytes
+    overlap            how communication hides behind computation
+    worker_overhead_s  beta1: every step lasts beta1 x w longer
+    server_overhead_s  beta2: every step lasts beta2 x p longer
+    async_share        alpha: share of the workers that send to a server at the same time ("ps" with "async")
+    eta                (eta1, eta2, eta3): with "sequential" overlap a step lasts
+                       eta1 x samples x per_sample_s + eta2 x fixed_s + eta3 x communication: the speed
+                       function of SMD, whose fixed_s is the backward and per_sample_s the forward pass
+    """
 
     kind: SyncKind = "ring"
     mode: SyncMode = "sync"
@@ -42,11 +64,17 @@ class Sync:
     worker_overhead_s: float = 0.0
     server_overhead_s: float = 0.0
     async_share: float = 1.0
+    eta: tuple[float, float, float] = (1.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One layer of the network: seconds forward and backward per step, and megabytes of gradients."""
+    """One layer of the network: seconds forward and backward per step, and megabytes of gradients.
+
+    The seconds are those of one worker that computes the profile's whole `batch` on a GPU of speed 1.0. When
+    `compute` is given too it decides how long a step takes, and the layers only say in what proportion its
+    time and the gradients are spread over them. Layers are in forward order: the first is next to the input.
+    """
 
     forward_s: float
     backward_s: float
@@ -55,7 +83,12 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """The input pipeline: CPU seconds and kilobytes per sample, and the dataset's size."""
+    """The input pipeline: CPU seconds and kilobytes per sample, and the dataset's size.
+
+    cpu_s_per_sample  a step lasts at least K x cpu_s_per_sample / CPUs
+    sample_kb         a step lasts at least K x sample_kb x (1 - hit rate) / storage bandwidth
+    dataset_gb        hit rate = min(1, memory / dataset_gb): a cache that keeps a fixed set of items
+    """
 
     cpu_s_per_sample: float = 0.0
     sample_kb: float = 0.0
@@ -64,7 +97,11 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """Measured speeds: (workers, servers, samples/s of the job), (CPUs, GB, samples/s of one worker)."""
+    """Measured speeds: (workers, servers, samples/s of the job), (CPUs, GB, samples/s of one worker).
+
+    workers_servers  stands in for computation and communication, on GPUs of speed 1.0
+    cpu_memory       stands in for the input pipeline: the job's speed is at most w x table(CPUs / w, GB / w)
+    """
 
     workers_servers: tuple[tuple[float, float, float], ...] = ()
     cpu_memory: tuple[tuple[float, float, float], ...] = ()
@@ -80,7 +117,10 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What is known of a job's speed."""
+    """What is known of a job's speed.
+
+    batch    samples of a step: of the whole job (scaling "strong") or of each worker ("weak")
+    """
 
     name: str = ""
     batch: int = 1

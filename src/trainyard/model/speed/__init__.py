@@ -1,0 +1,6 @@
+"""The speed model: one file per physical effect, composed in `model`."""
+
+from trainyard.model.speed.model import SpeedModel
+from trainyard.model.speed.shapes import Shapes
+
+__all__ = ["Shapes", "SpeedModel"]

@@ -1,0 +1,94 @@
+"""The Python API: the commands, as functions."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from trainyard.engine.failures import Failure
+from trainyard.engine.parallel import run_all
+from trainyard.engine.restore import answer, restore
+from trainyard.engine.result import Result
+from trainyard.engine.simulator import Options, Simulator
+from trainyard.files.cluster_file import load_cluster
+from trainyard.files.job_check import check_jobs
+from trainyard.files.jobs_file import load_jobs as _load_jobs
+from trainyard.files.profiles_file import load_profiles
+from trainyard.files.snapshot_file import SnapshotSpec, load_snapshot
+from trainyard.model.cluster import Cluster
+from trainyard.model.job import Job
+from trainyard.model.zoo import ZOO
+from trainyard.policy.grammar import parse_policy
+from trainyard.policy.pipeline import Policy
+
+__all__ = ["compare", "load_cluster", "load_jobs", "plan", "simulate"]
+
+AnyPath = str | os.PathLike[str]
+
+
+def load_jobs(path: AnyPath, profiles: AnyPath | None = None) -> list[Job]:
+    """Read a jobs file; model names are looked up in a profiles file, then in the zoo."""
+    known = {name: entry.profile for name, entry in ZOO.items()}
+    if profiles is not None:
+        known.update(load_profiles(Path(profiles)))
+    return _load_jobs(Path(path), known)
+
+
+def simulate(
+    cluster: Cluster | AnyPath,
+    jobs: Sequence[Job] | AnyPath,
+    policy: Policy | str = "fifo",
+    *,
+    round_s: float | None = None,
+    restart_s: float | None = None,
+    start_s: float = 0.0,
+    seed: int = 0,
+    until_s: float = math.inf,
+    failures: Iterable[Failure] = (),
+) -> Result:
+    """Run one policy over the jobs and return what became of them."""
+    yard, work = _inputs(cluster, jobs)
+    options = Options(round_s, restart_s, start_s, seed, until_s)
+    return Simulator(yard, work, _policy(policy), options, failures).run()
+
+
+def compare(
+    cluster: Cluster | AnyPath,
+    jobs: Sequence[Job] | AnyPath,
+    policies: Sequence[Policy | str],
+    *,
+    round_s: float | None = None,
+    restart_s: float | None = None,
+    start_s: float = 0.0,
+    seed: int = 0,
+    until_s: float = math.inf,
+    failures: Iterable[Failure] = (),
+) -> list[Result]:
+    """Run several policies over the same jobs, in parallel; results come in the order of the policies."""
+    yard, work = _inputs(cluster, jobs)
+    options = Options(round_s, restart_s, start_s, seed, until_s)
+    return run_all(yard, work, [_policy(p) for p in policies], options, failures)
+
+
+def plan(snapshot: SnapshotSpec | AnyPath, policy: Policy | str = "fifo") -> dict[str, object]:
+    """Take one decision on a snapshot and return it in the form of the contract; nothing is executed."""
+    profiles = {name: entry.profile for name, entry in ZOO.items()}
+    spec = snapshot if isinstance(snapshot, SnapshotSpec) else load_snapshot(snapshot, profiles)
+    return answer(restore(spec), _policy(policy), spec.now_s)
+
+
+def _inputs(cluster: Cluster | AnyPath, jobs: Sequence[Job] | AnyPath) -> tuple[Cluster, Sequence[Job]]:
+    yard = cluster if isinstance(cluster, Cluster) else load_cluster(Path(cluster))
+    if isinstance(jobs, (str, os.PathLike)):
+        work: Sequence[Job] = load_jobs(jobs)
+        check_jobs(work, yard, str(jobs))
+    else:
+        work = jobs
+        check_jobs(work, yard, "jobs")
+    return yard, work
+
+
+def _policy(policy: Policy | str) -> Policy:
+    return parse_policy(policy) if isinstance(policy, str) else policy

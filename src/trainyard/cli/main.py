@@ -1,0 +1,68 @@
+"""The `trainyard` command. Every verb imports what it needs when it runs, so that help is instant."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+import typer
+
+from trainyard._version import __version__
+from trainyard.cli import compare, plan, policies, simulate, trace
+from trainyard.errors import InputError, TrainyardError
+
+app = typer.Typer(
+    name="trainyard",
+    help="Schedule deep-learning training jobs on shared GPU clusters: simulate, compare, plan.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"trainyard {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(
+        False, "--version", callback=_show_version, is_eager=True, help="Show the version."
+    ),
+) -> None:
+    """Options that stand before a command."""
+
+
+app.command("simulate")(simulate.simulate)
+app.command("compare")(compare.compare)
+app.command("plan")(plan.plan)
+app.command("policies")(policies.policies)
+app.add_typer(trace.app, name="trace")
+
+
+def run() -> None:
+    """Run the command line: 0 done, 2 the input is wrong (one line on stderr), 1 anything else."""
+    try:
+        app(standalone_mode=False)
+    except InputError as error:
+        _fail(str(error), 2)
+    except TrainyardError as error:
+        _fail(str(error), 1)
+    except click.exceptions.Abort:
+        _fail("interrupted", 130)
+    except click.ClickException as error:
+        _fail(" ".join(error.format_message().split()), 2)
+    except KeyboardInterrupt:
+        _fail("interrupted", 130)
+    except BrokenPipeError:
+        # The reader of our output went away; nothing is left to say, not even at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+
+
+def _fail(message: str, code: int) -> None:
+    print(f"trainyard: error: {message}", file=sys.stderr)
+    sys.exit(code)

@@ -1,0 +1,95 @@
+"""Options that `simulate` and `compare` share, and what they mean together."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from trainyard.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from trainyard.engine.failures import Failure
+    from trainyard.engine.simulator import Options
+    from trainyard.model.cluster import Cluster
+    from trainyard.model.job import Job
+
+ClusterFile = Annotated[str, typer.Option("--cluster", help="Cluster file (YAML).", metavar="FILE")]
+JobsFile = Annotated[
+    str, typer.Option("--jobs", help="Jobs file (CSV or JSON lines, .gz too).", metavar="FILE")
+]
+RoundS = Annotated[float | None, typer.Option(help="Decide only at multiples of N seconds.", metavar="N")]
+RestartS = Annotated[
+    float | None,
+    typer.Option(
+        help="Seconds lost when a job resumes or its workers change (default: the profile's, else 0)."
+    ),
+]
+StartS = Annotated[float, typer.Option(help="Seconds lost at a job's first start.")]
+Profiles = Annotated[str | None, typer.Option(help="Profiles by model name (YAML or JSON).", metavar="FILE")]
+Seed = Annotated[int, typer.Option(help="Seed of all randomness.")]
+UntilS = Annotated[float | None, typer.Option(help="Stop the clock at N seconds.", metavar="N")]
+Failures = Annotated[
+    str | None, typer.Option(help="Node failures (CSV: time_s,node,repair_s).", metavar="FILE")
+]
+MtbfH = Annotated[
+    float | None, typer.Option(help="Random node failures: mean hours between two of one node.")
+]
+RepairH = Annotated[float, typer.Option(help="Mean hours until a randomly failed node is back.")]
+Out = Annotated[str | None, typer.Option(help="Write the results into this directory.", metavar="DIR")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]
+
+
+def read_inputs(cluster_file: str, jobs_file: str, profiles: str | None) -> tuple[Cluster, list[Job]]:
+    """Read and check the cluster and the jobs."""
+    from trainyard.api import load_cluster, load_jobs
+    from trainyard.files.job_check import check_jobs
+
+    cluster = load_cluster(cluster_file)
+    jobs = load_jobs(jobs_file, profiles)
+    check_jobs(jobs, cluster, jobs_file)
+    return cluster, jobs
+
+
+def read_options(
+    round_s: float | None, restart_s: float | None, start_s: float, seed: int, until_s: float | None
+) -> Options:
+    """Check the numbers of a run."""
+    from trainyard.engine.simulator import Options
+
+    _positive("--round-s", round_s)
+    _positive("--until-s", until_s)
+    _not_negative("--restart-s", restart_s)
+    _not_negative("--start-s", start_s)
+    _not_negative("--seed", seed)
+    return Options(round_s, restart_s, start_s, seed, math.inf if until_s is None else until_s)
+
+
+def read_failures(
+    cluster: Cluster, file: str | None, mtbf_h: float | None, repair_h: float, seed: int
+) -> Iterable[Failure]:
+    """Return node failures from a file or a rate; none by default."""
+    from trainyard.engine.failures import Failure, RandomFailures
+    from trainyard.files.failures_file import load_failures
+
+    if file is not None and mtbf_h is not None:
+        raise InputError("--failures and --mtbf-h exclude each other; give one of them")
+    _positive("--mtbf-h", mtbf_h)
+    _positive("--repair-h", repair_h)
+    if file is not None:
+        return [Failure(*row) for row in load_failures(Path(file), cluster)]
+    return RandomFailures(cluster, mtbf_h, repair_h, seed) if mtbf_h is not None else ()
+
+
+def _positive(option: str, value: float | None) -> None:
+    if value is not None and not 0 < value < math.inf:
+        raise InputError(f"{option} {value:g}: give a number above 0")
+
+
+def _not_negative(option: str, value: float | None) -> None:
+    if value is not None and not 0 <= value < math.inf:
+        raise InputError(f"{option} {value:g}: give 0 or more")

@@ -1,0 +1,89 @@
+"""What commands print and write."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from trainyard.engine.result import Result
+from trainyard.files.output import write_text_atomic
+
+JOBS_COLUMNS = ("job_id", "arrival_s", "start_s", "finish_s", "jct_s", "queue_s", "restarts", "gpu_s")
+
+
+def print_json(data: object) -> None:
+    """Print one JSON document on stdout."""
+    print(to_json(data))
+
+
+def to_json(data: object) -> str:
+    """Return strict JSON: numbers that are not finite become null."""
+    return json.dumps(_finite(data), indent=2, allow_nan=False)
+
+
+def _finite(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {key: _finite(value) for key, value in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [_finite(value) for value in data]
+    return None if isinstance(data, float) and not math.isfinite(data) else data
+
+
+def write_run(directory: Path, result: Result) -> None:
+    """Write summary.json and jobs.csv."""
+    write_text_atomic(directory / "jobs.csv", jobs_csv(result))
+    write_text_atomic(directory / "summary.json", to_json(result.summary()) + "\n")
+
+
+def jobs_csv(result: Result) -> str:
+    """Return one line per job, in order of arrival; what never happened is empty."""
+    o = result.outcomes
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(JOBS_COLUMNS)
+    columns = (o.arrival_s, o.start_s, o.finish_s, o.jct_s, o.queue_s, o.restarts, o.gpu_s)
+    for job_id, *numbers in zip(o.job_id, *(c.tolist() for c in columns), strict=True):
+        writer.writerow([job_id, *("" if n != n else n for n in numbers)])
+    return text.getvalue()
+
+
+def write_comparison(directory: Path, results: Sequence[Result]) -> Path:
+    """Write every run into a directory of its own, and the report beside them."""
+    from trainyard.report.html import write_report
+    from trainyard.report.png import write_pngs
+
+    for number, result in enumerate(results, 1):
+        own = directory / f"{number:02d}-{_file_name(result.policy)}"
+        own.mkdir(exist_ok=True)
+        write_run(own, result)
+    write_text_atomic(directory / "summary.json", to_json([r.summary() for r in results]) + "\n")
+    write_pngs(directory, results)
+    report = directory / "report.html"
+    write_report(report, results)
+    return report
+
+
+def _file_name(policy: str) -> str:
+    return "".join(c if c.isalnum() or c in "-_.+=" else "_" for c in policy).strip("_")
+
+
+@contextmanager
+def progress_bars(names: Sequence[str], jobs: int) -> Iterator[Callable[[int, int], None]]:
+    """Show finished jobs per policy on stderr; nothing when that is not a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda _policy, _done: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        tasks = [bars.add_task(name, total=jobs) for name in names]
+        yield lambda policy, done: bars.update(tasks[policy], completed=done)

@@ -1,0 +1,41 @@
+"""`trainyard plan`: one decision on a snapshot, nothing executed."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from trainyard.cli import options as o
+
+
+def plan(
+    snapshot: Annotated[str, typer.Argument(help="Snapshot file (JSON); - reads standard input.")],
+    policy: Annotated[str, typer.Option(help="Stage names joined by +, see `trainyard policies`.")] = "fifo",
+    json_: o.Json = False,
+) -> None:
+    """Show what a policy would do now."""
+    from trainyard import api
+    from trainyard.cli.output import print_json
+    from trainyard.policy.grammar import parse_policy
+
+    decision = api.plan(snapshot, parse_policy(policy))
+    if json_:
+        print_json(decision)
+    else:
+        _show(decision)
+
+
+def _show(decision: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table("job", "GPUs", "nodes", "samples/s", "finish_s")
+    for job_id, it in decision["plan"].items():
+        gpus = ", ".join(f"{count} {gpu_type}" for gpu_type, count in it["workers"].items())
+        nodes = ", ".join(f"{node} x{share['gpus']}" for node, share in it["nodes"].items())
+        table.add_row(escape(job_id), gpus, nodes, f"{it['samples_per_s']:.4g}", f"{it['finish_s']:.0f}")
+    for job_id, reason in decision["waiting"].items():
+        table.add_row(escape(job_id), "waits", escape(reason), "", "", style="dim")
+    Console().print(table)

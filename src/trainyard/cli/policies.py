@@ -1,0 +1,31 @@
+"""`trainyard policies`: every stage and preset in a line."""
+
+from __future__ import annotations
+
+from trainyard.cli import options as o
+
+
+def policies(json_: o.Json = False) -> None:
+    """List all policy stages with one line each."""
+    from trainyard.cli.output import print_json
+    from trainyard.policy.registry import DEFAULTS, ENTRIES, PRESETS
+
+    if json_:
+        stages = [{"name": e.name, "stages": list(e.stages), "line": e.line} for e in ENTRIES.values()]
+        print_json(stages + [{"name": name, "preset": text} for name, text in PRESETS.items()])
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table("stage", "name", "what it does")
+    for entry in ENTRIES.values():
+        mark = " (default)" if entry.name in DEFAULTS.values() else ""
+        table.add_row("+".join(entry.stages), entry.name + mark, escape(entry.line))
+    for name, text in PRESETS.items():
+        table.add_row("preset", name, f"stands for {text}")
+    console = Console()
+    console.print(table)
+    console.print(
+        "Join names with +, parameters in brackets: las(threshold_gpu_s=3600:36000)+pack", highlight=False
+    )

@@ -1,0 +1,27 @@
+"""What the core keeps of an active job besides its row in the job table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trainyard.engine.states import State
+from trainyard.model.allocation import Allocation
+from trainyard.model.job import Job
+
+
+@dataclass(slots=True)
+class Record:
+    """One active job."""
+
+    job: Job
+    seq: int
+    ideal_s: float
+    state: State | None = None
+    held: Allocation | None = None  # what its processes occupy; None when it has none
+    stopping: bool = False  # it still blocks its nodes
+    first_start_s: float | None = None
+    run_since_s: float = 0.0  # when the present run began to make progress
+    saved: float = 0.0  # samples left at the last checkpoint
+    restarts: int = 0
+    preemptions: int = 0
+    special: int = 0  # 1 if it holds other than proportional CPUs or memory

@@ -1,0 +1,443 @@
+"""The core: events in, instructions out. No I/O, no clock; it cannot tell simulated time from real time.
+
+Two views of the cluster are kept apart. The *target* is what the last plan wants: it is what policies see and
+what plans are checked against. What jobs *hold* follows as stops are confirmed: a start waits until no job that
+is still stopping sits on its nodes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from trainyard.engine.check import check_plan
+from trainyard.engine.events import (
+    DecisionDue,
+    Ended,
+    Event,
+    Instruction,
+    JobCancelled,
+    JobFinished,
+    JobStopped,
+    JobSubmitted,
+    Kill,
+    NodeFailed,
+    NodeRepaired,
+    ProgressReported,
+    Retune,
+    Start,
+    Stop,
+    Wake,
+)
+from trainyard.engine.record import Record
+from trainyard.engine.states import State, check_transition
+from trainyard.engine.story import Change, Story
+from trainyard.errors import TrainyardError
+from trainyard.model.allocation import Allocation, Plan
+from trainyard.model.cluster import Cluster, NodeTable
+from trainyard.model.job import Job
+from trainyard.model.speed import SpeedModel
+from trainyard.policy.snapshot import Column, Free, JobTable, Snapshot, Waiting
+
+C = Column
+
+
+class Yard:
+    """All active jobs of one cluster, and the policy that decides about them."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        decide: Callable[[Snapshot], Plan],
+        *,
+        restart_s: float | None = None,
+        start_s: float = 0.0,
+        seed: int = 0,
+        speed: SpeedModel | None = None,
+    ) -> None:
+        self.cluster = cluster
+        self.nodes = NodeTable(cluster)
+        self.speed = speed or SpeedModel(cluster)
+        self.story = Story()
+        self.table = JobTable()
+        self.records: dict[str, Record] = {}
+        self.running: dict[str, Allocation] = {}  # the target
+        self.waiting = Waiting()
+        self.free = Free.all_of(self.nodes)
+        self.down: set[str] = set()
+        self._decide = decide
+        self._restart_s = restart_s
+        self._start_s = start_s
+        self._seed = seed
+        self._seq = 0
+        self._met = 0.0
+        self._met_at = 0.0
+        self._all_gpus = cluster.gpus
+        self.up_gpus = self._all_gpus
+        self._pending: dict[str, None] = {}  # planned, not yet started; in the order of the plan
+        self._leaving: dict[str, int] = {}  # node -> jobs still stopping there
+        self._special = 0  # running jobs with CPUs or memory of their own choice
+        self._out: list[Instruction] = []
+        self._handlers: dict[type, Callable[[Any], None]] = {
+            JobSubmitted: self._submitted,
+            JobFinished: self._finished,
+            JobStopped: self._stopped,
+            JobCancelled: self._cancelled,
+            ProgressReported: self._progress,
+            NodeFailed: self._node_failed,
+            NodeRepaired: self._node_repaired,
+            DecisionDue: self._decision_due,
+        }
+
+    def handle(self, event: Event) -> list[Instruction]:
+        """Take in one event and return what has to be done about it."""
+        self._out = []
+        self._handlers[type(event)](event)
+        return self._out
+
+    def snapshot(self, now_s: float) -> Snapshot:
+        """Return what a policy sees at this moment; it shares arrays with the yard, so fork it to keep it."""
+        self._meet(now_s)
+        self.free.plain = not self._special
+        return Snapshot(
+            now_s,
+            self.nodes,
+            self.speed,
+            self.table,
+            self.waiting,
+            self.running,
+            self.free,
+            self.up_gpus,
+            self._met,
+            self._seed,
+        )
+
+    # -- jobs come and go ---------------------------------------------------------------------------------
+
+    def _submitted(self, event: JobSubmitted) -> None:
+        job, now = event.job, event.time_s
+        if job.job_id in self.records:
+            raise TrainyardError(f"job {job.job_id} is active already")
+        self._meet(now)
+        self._seq += 1
+        record = self.records[job.job_id] = Record(job, self._seq, self.speed.ideal_s(job))
+        total = self.speed.total_samples(job)
+        type_ = self.nodes.type_index[job.gpu_type] if job.gpu_type else -1
+        rate = self.speed.reference_rate(job)
+        sizes = (job.gpus, job.least_gpus, job.most_gpus)
+        values = (
+            self._seq,
+            now,
+            *sizes,
+            job.weight,
+            type_,
+            total,
+            rate,
+            total,
+            0,
+            now,
+            0,
+            now,
+            0,
+            0,
+            self._met,
+        )
+        record.saved = total
+        self.table.add(job, np.array(values, dtype=np.float64))  # in the order of Column
+        self._change(record, State.SUBMITTED, now, "submitted")
+        self._change(record, State.WAITING, now, "accepted")
+        self.waiting.add(self._seq, job.job_id)
+
+    def _finished(self, event: JobFinished) -> None:
+        record = self.records[event.job_id]
+        cause = "all work done" if event.outcome is State.DONE else "ended by itself"
+        self._leave(record, event.outcome, event.time_s, cause)
+
+    def _cancelled(self, event: JobCancelled) -> None:
+        record = self.records[event.job_id]
+        if record.state in (State.RUNNING, State.STOPPING):
+            self._out.append(Kill(event.job_id))
+        self._leave(record, State.CANCELLED, event.time_s, "cancelled by its user")
+
+    def _stopped(self, event: JobStopped) -> None:
+        record = self.records[event.job_id]
+        self._change(record, State.WAITING, event.time_s, "stopped and saved")
+        self._release_hold(record)
+        self._start_pending(event.time_s)
+
+    def _progress(self, event: ProgressReported) -> None:
+        row = self.table.row_of[event.job_id]
+        self.table.data[C.REMAINING, row] = event.remaining_samples
+        self.table.data[C.SINCE, row] = event.time_s
+
+    def _leave(self, record: Record, state: State, now: float, cause: str) -> None:
+        """A job is over, one way or another."""
+        job_id = record.job.job_id
+        self._change(record, state, now, cause)
+        if job_id in self.running:
+            self._untarget(record, now)
+        else:
+            self.waiting.remove(record.seq, job_id)
+        self._release_hold(record)
+        self._meet(now)
+        data, row = self.table.data, self.table.row_of[job_id]
+        lived = now - data[C.ARRIVAL, row]
+        met = (self._met - data[C.MET, row]) / lived if lived > 0 else float(len(self.table))
+        crowding = max(1.0, record.job.gpus * met / self._all_gpus)
+        self._out.append(
+            Ended(
+                record.job,
+                state,
+                now,
+                record.first_start_s,
+                record.ideal_s,
+                record.ideal_s * float(crowding),
+                float(data[C.ATTAINED, row]),
+                record.restarts,
+                record.preemptions,
+            )
+        )
+        self.table.remove(job_id)
+        del self.records[job_id]
+        self._start_pending(now)
+
+    # -- nodes --------------------------------------------------------------------------------------------
+
+    def _node_failed(self, event: NodeFailed) -> None:
+        if event.node in self.down:
+            return
+        now, cause = event.time_s, f"node {event.node} failed"
+        for record in [r for r in self.records.values() if self._uses(r, event.node)]:
+            if record.job.job_id in self.running:
+                self._untarget(record, now)
+                self.waiting.add(record.seq, record.job.job_id)
+            if record.held is not None:
+                self._roll_back(record, now)
+                self._change(record, State.WAITING, now, cause)
+                self._release_hold(record)
+                self._out.append(Kill(record.job.job_id))
+        self.down.add(event.node)
+        self._set_capacity(event.node, 0.0)
+        self._start_pending(now)
+
+    def _node_repaired(self, event: NodeRepaired) -> None:
+        if event.node in self.down:
+            self.down.remove(event.node)
+            self._set_capacity(event.node, 1.0)
+
+    def _uses(self, record: Record, node: str) -> bool:
+        target = self.running.get(record.job.job_id)
+        return any(share.node == node for a in (target, record.held) if a is not None for share in a.shares)
+
+    def _set_capacity(self, node: str, factor: float) -> None:
+        i = self.nodes.index[node]
+        gpus = int(self.nodes.gpus[i])
+        self.free.gpus[i] = int(gpus * factor)
+        self.free.cpus[i] = self.nodes.cpus[i] * factor
+        self.free.memory_gb[i] = self.nodes.memory_gb[i] * factor
+        change = gpus if factor else -gpus
+        self.free.total += change
+        self.up_gpus += change
+
+    # -- decisions ----------------------------------------------------------------------------------------
+
+    def _decision_due(self, event: DecisionDue) -> None:
+        now = event.time_s
+        snapshot = self.snapshot(now)
+        plan = self._decide(snapshot)
+        if plan.changes:
+            self._apply(plan.changes, snapshot)
+        if plan.wake_s is not None and plan.wake_s > now:
+            self._out.append(Wake(plan.wake_s))
+
+    def _apply(self, changes: Mapping[str, Allocation | None], snapshot: Snapshot) -> None:
+        """Make the plan the target: first everything that is taken, then everything that is given."""
+        check_plan(snapshot, changes)
+        now = snapshot.now_s
+        changed = [(self.records[j], a) for j, a in changes.items() if self.running.get(j) != a]
+        before = {record.job.job_id: self.running.get(record.job.job_id) for record, _ in changed}
+        for record, _ in changed:
+            if before[record.job.job_id] is not None:
+                self._untarget(record, now)
+        for record, allocation in changed:
+            self._retarget(record, before[record.job.job_id], allocation, now)
+        self._start_pending(now)
+
+    def _retarget(
+        self, record: Record, before: Allocation | None, after: Allocation | None, now: float
+    ) -> None:
+        job_id = record.job.job_id
+        self._pending.pop(job_id, None)
+        if after is not None:
+            self._target(record, after, now)
+            if before is None:
+                self.waiting.remove(record.seq, job_id)
+            if (
+                record.state is State.RUNNING
+                and record.held is not None
+                and record.held.workers == after.workers
+            ):
+                self._retune(record, after, now)
+                return
+            self._pending[job_id] = None
+        elif before is not None:
+            self.waiting.add(record.seq, job_id)
+        if record.state is State.RUNNING:
+            if after is None:
+                record.preemptions += 1
+            self._stop(record, now, "preempted" if after is None else "its workers change")
+
+    def _untarget(self, record: Record, now: float) -> None:
+        """Take a job's allocation out of the target, settling what it attained."""
+        job_id = record.job.job_id
+        self.free.give(self.nodes.index, self.running.pop(job_id).shares)
+        self._pending.pop(job_id, None)
+        self._special -= record.special
+        record.special = 0
+        data, row = self.table.data, self.table.row_of[job_id]
+        spent = now - data[C.HELD_SINCE, row]
+        data[C.ATTAINED, row] += data[C.HELD, row] * spent
+        data[C.EXECUTED, row] += spent
+        data[C.HELD, row] = 0.0
+
+    def _target(self, record: Record, allocation: Allocation, now: float) -> None:
+        self.running[record.job.job_id] = allocation
+        self.free.take(self.nodes.index, allocation.shares)
+        record.special = int(not self._is_proportional(allocation))
+        self._special += record.special
+        data, row = self.table.data, self.table.row_of[record.job.job_id]
+        data[C.HELD, row] = allocation.gpus
+        data[C.HELD_SINCE, row] = now
+
+    def _is_proportional(self, allocation: Allocation) -> bool:
+        nodes = self.nodes
+        for node, gpus, _, cpus, memory_gb in allocation.shares:
+            cpus_each, memory_each = nodes.share_per_gpu[nodes.index[node]]
+            if cpus != gpus * cpus_each or memory_gb != gpus * memory_each:
+                return False
+        return True
+
+    # -- carrying plans out -------------------------------------------------------------------------------
+
+    def _start_pending(self, now: float) -> None:
+        if not self._pending:
+            return
+        for job_id in list(self._pending):
+            record = self.records[job_id]
+            allocation = self.running[job_id]
+            if record.state is State.WAITING and not self._blocked(allocation):
+                del self._pending[job_id]
+                self._start(record, allocation, now)
+
+    def _blocked(self, allocation: Allocation) -> bool:
+        return bool(self._leaving) and any(share.node in self._leaving for share in allocation.shares)
+
+    def _start(self, record: Record, allocation: Allocation, now: float) -> None:
+        first = record.first_start_s is None
+        stall_s = self._start_s if first else self._restart_cost(record.job)
+        if first:
+            record.first_start_s = now
+        else:
+            record.restarts += 1
+        record.held = allocation
+        rate = self.speed.rate(record.job, allocation)
+        data, row = self.table.data, self.table.row_of[record.job.job_id]
+        data[C.RATE, row] = rate
+        data[C.SINCE, row] = record.run_since_s = now + stall_s
+        left = float(data[C.REMAINING, row])
+        record.saved = left
+        self._change(record, State.RUNNING, now, "started" if first else "resumed", allocation)
+        self._out.append(Start(record.job.job_id, allocation, rate, now + stall_s + left / rate))
+
+    def _retune(self, record: Record, allocation: Allocation, now: float) -> None:
+        """CPUs or memory change under the same workers: free, and at once."""
+        self._note_checkpoint(record, now)
+        left = self._settle(record, now)
+        rate = self.speed.rate(record.job, allocation)
+        record.held = allocation
+        data, row = self.table.data, self.table.row_of[record.job.job_id]
+        data[C.RATE, row] = rate
+        self._change(record, State.RUNNING, now, "CPUs or memory change", allocation)
+        self._out.append(Retune(record.job.job_id, allocation, rate, float(data[C.SINCE, row]) + left / rate))
+
+    def _stop(self, record: Record, now: float, cause: str) -> None:
+        self._settle(record, now)
+        self.table.data[C.RATE, self.table.row_of[record.job.job_id]] = 0.0
+        self._change(record, State.STOPPING, now, cause, record.held)
+        assert record.held is not None
+        record.stopping = True
+        for share in record.held.shares:
+            self._leaving[share.node] = self._leaving.get(share.node, 0) + 1
+        self._out.append(Stop(record.job.job_id))
+
+    def _release_hold(self, record: Record) -> None:
+        """The job's processes are gone from its nodes."""
+        if record.held is None:
+            return
+        if record.stopping:
+            for share in record.held.shares:
+                self._leaving[share.node] -= 1
+                if not self._leaving[share.node]:
+                    del self._leaving[share.node]
+        record.stopping = False
+        record.held = None
+
+    def _restart_cost(self, job: Job) -> float:
+        if self._restart_s is not None:
+            return self._restart_s
+        return job.profile.restart_s if job.profile is not None else 0.0
+
+    # -- progress -----------------------------------------------------------------------------------------
+
+    def _settle(self, record: Record, now: float) -> float:
+        """Count the work done so far; return the samples left."""
+        data, row = self.table.data, self.table.row_of[record.job.job_id]
+        ran = max(0.0, now - float(data[C.SINCE, row]))
+        left = max(0.0, float(data[C.REMAINING, row]) - float(data[C.RATE, row]) * ran)
+        data[C.REMAINING, row] = left
+        data[C.SINCE, row] = max(now, float(data[C.SINCE, row]))
+        return left
+
+    def _note_checkpoint(self, record: Record, now: float) -> None:
+        """Remember the samples left at the last checkpoint of this run."""
+        data, row = self.table.data, self.table.row_of[record.job.job_id]
+        every, began = record.job.checkpoint_s, record.run_since_s
+        if now <= began:
+            return
+        at = began + math.floor((now - began) / every) * every if every > 0 else now
+        since = float(data[C.SINCE, row])
+        if at >= since:
+            record.saved = max(0.0, float(data[C.REMAINING, row]) - float(data[C.RATE, row]) * (at - since))
+
+    def _roll_back(self, record: Record, now: float) -> None:
+        """Work since the last checkpoint is lost; a job that was stopping had saved its work already."""
+        data, row = self.table.data, self.table.row_of[record.job.job_id]
+        if record.state is State.RUNNING:
+            self._note_checkpoint(record, now)
+            data[C.REMAINING, row] = record.saved
+        data[C.RATE, row] = 0.0
+        data[C.SINCE, row] = now
+
+    # -- bookkeeping --------------------------------------------------------------------------------------
+
+    def _change(
+        self, record: Record, after: State, now: float, cause: str, allocation: Allocation | None = None
+    ) -> None:
+        before = record.state
+        check_transition(record.job.job_id, before, after)
+        record.state = after
+        self.story.append(Change(now, record.job.job_id, before, after, cause, allocation))
+
+    def _meet(self, now: float) -> None:
+        """Integrate the number of active jobs over time."""
+        self._met += len(self.table.jobs) * (now - self._met_at)
+        self._met_at = now
+
+    def validate(self) -> None:
+        """Recompute everything from scratch and compare; for tests, after every event."""
+        from trainyard.engine.validate import validate_yard
+
+        validate_yard(self)

@@ -1,0 +1,140 @@
+"""Jobs files: CSV with a header or JSON lines, plain or gzip."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+from trainyard.errors import InputError
+from trainyard.files.csv_table import CsvTable
+from trainyard.files.job_fields import DEFAULTS, JOB_KEYS, KINDS, REQUIRED, SLOTS, JobBuilder, accept_values
+from trainyard.files.output import write_bytes_atomic
+from trainyard.files.profiles_file import parse_profile, profile_record
+from trainyard.files.reading import StrPath, name_of, read_text
+from trainyard.files.values import FieldError, near_miss, shown
+from trainyard.model.job import Job
+from trainyard.model.profile import Profile
+
+JSON_KEYS = frozenset(JOB_KEYS)
+ALWAYS_WRITTEN = (*REQUIRED, "duration_s")
+
+
+def load_jobs(path: StrPath, profiles: Mapping[str, Profile]) -> list[Job]:
+    """Read a jobs file, sorted by arrival; ties keep file order. `profiles` are the models it may name."""
+    where = name_of(path)
+    text = read_text(path, "a header line and a line for each job, or JSON lines")
+    if text.lstrip()[0] == "[":
+        raise InputError("this is a JSON list; write one job object per line, without brackets", where=where)
+    read = _json_jobs if text.lstrip()[0] == "{" else _csv_jobs
+    jobs = sorted(read(text, where, JobBuilder(profiles)), key=attrgetter("arrival_s"))
+    if not jobs:
+        raise InputError("there are no jobs after the header; add one line for each job", where=where)
+    return jobs
+
+
+def _csv_jobs(text: str, where: str, builder: JobBuilder) -> Iterator[Job]:
+    table = CsvTable(text, where, tuple(KINDS), REQUIRED)
+    if not {"duration_s", "samples"} & set(table.header):
+        what = "column 'duration_s' (or 'samples') is missing; add it to the first line and to every row"
+        raise InputError(what, where=where, line=1, field="duration_s")
+    cells = [
+        (i, name, SLOTS[name], KINDS[name].parse) for i, name in enumerate(table.header) if name in KINDS
+    ]
+    defaults = list(DEFAULTS.values())
+    for line, row in table.rows():
+        values = defaults.copy()
+        name = ""
+        try:
+            for i, name, slot, parse in cells:  # noqa: B007 - the name is for the error below
+                text = row[i].strip()
+                if text:
+                    values[slot] = parse(text)
+            yield builder.build(values, line)
+        except FieldError as wrong:
+            raise InputError(wrong.what, where=where, line=line, field=wrong.field or name) from None
+
+
+def _json_jobs(text: str, where: str, builder: JobBuilder) -> Iterator[Job]:
+    profiles: dict[str, Profile] = {}
+    for line, row in enumerate(io.StringIO(text), start=1):
+        if not row.strip():
+            continue
+        data = _json_object(row, where, line)
+        for key in sorted(data.keys() - JSON_KEYS):
+            if near := near_miss(key, data, JSON_KEYS):
+                raise InputError(near, where=where, line=line, field=key)
+        profile = _inline_profile(data.get("profile"), where, line, profiles)
+        try:
+            yield builder.build(accept_values(data, profile), line)
+        except FieldError as wrong:
+            raise InputError(wrong.what, where=where, line=line, field=wrong.field) from None
+
+
+def _json_object(row: str, where: str, line: int) -> dict[str, Any]:
+    try:
+        data = json.loads(row.rstrip())
+    except json.JSONDecodeError as error:
+        what = f"not valid JSON: {error.msg} at column {error.colno}; every line must be one JSON object"
+        raise InputError(what, where=where, line=line) from None
+    except (ValueError, RecursionError):
+        raise InputError("a number too long or nesting too deep to be read", where=where, line=line) from None
+    if not isinstance(data, dict):
+        raise InputError(f"{shown(data)} is not a JSON object; it must be {{...}}", where=where, line=line)
+    return data
+
+
+def _inline_profile(data: object, where: str, line: int, seen: dict[str, Profile]) -> Profile | None:
+    """Read a job's own profile; equal ones become one object."""
+    if data is None:
+        return None
+    text = json.dumps(data, sort_keys=True)
+    if text not in seen:
+        seen[text] = parse_profile(data, where, line_of=lambda _: line, path=("profile",))
+    return seen[text]
+
+
+def write_jobs(path: StrPath, jobs: Iterable[Job]) -> None:
+    """Write a jobs file: JSON lines when the name says .jsonl, else CSV; gzip when it ends in .gz."""
+    plain = Path(path).name.removesuffix(".gz")
+    listed = list(jobs)
+    as_json = plain.endswith((".jsonl", ".ndjson", ".json"))
+    data = (_jsonl_text(listed) if as_json else _csv_text(listed, str(path))).encode()
+    # No time stamp in the gzip header: the same jobs give the same bytes.
+    write_bytes_atomic(path, gzip.compress(data, 6, mtime=0) if str(path).endswith(".gz") else data)
+
+
+def _csv_text(jobs: Sequence[Job], where: str) -> str:
+    for job in jobs:
+        if _has_own_profile(job):
+            what = f"job '{job.job_id}' has a profile of its own, which CSV cannot hold; write a .jsonl file"
+            raise InputError(what, where=where)
+    columns = [n for n in KINDS if n in ALWAYS_WRITTEN or any(getattr(job, n) != DEFAULTS[n] for job in jobs)]
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    get = attrgetter(*columns)
+    writer.writerows(map(get, jobs))
+    return out.getvalue()
+
+
+def _jsonl_text(jobs: Sequence[Job]) -> str:
+    return "".join(json.dumps(job_record(job), ensure_ascii=False) + "\n" for job in jobs)
+
+
+def job_record(job: Job) -> dict[str, Any]:
+    """Return a job as an object of a jobs file, without what has its default value."""
+    record = {n: getattr(job, n) for n in KINDS if getattr(job, n) != DEFAULTS[n]}
+    if job.profile is not None and _has_own_profile(job):
+        record["profile"] = profile_record(job.profile)
+    return record
+
+
+def _has_own_profile(job: Job) -> bool:
+    """Whether the job's profile is its own, not the one that its model names."""
+    return job.profile is not None and (not job.model or job.profile.name != job.model)

@@ -1,0 +1,64 @@
+"""Writing output files whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import uuid
+from pathlib import Path
+
+from trainyard.errors import InputError
+from trainyard.files.reading import StrPath
+
+
+def write_text_atomic(path: StrPath, text: str) -> None:
+    """Write a UTF-8 text file whole or not at all."""
+    write_bytes_atomic(path, text.encode())
+
+
+def write_bytes_atomic(path: StrPath, data: bytes) -> None:
+    """Write a file whole or not at all: to a temporary neighbour first, which then takes its name."""
+    target = Path(os.path.realpath(path))
+    try:
+        if not target.parent.exists():
+            raise InputError(f"there is no directory '{Path(path).parent}'; create it first", where=str(path))
+        if target.is_dir():
+            raise InputError("this is a directory; name a file to write", where=str(path))
+        if target.exists() and not target.is_file():
+            target.write_bytes(data)  # a pipe or a device has no neighbour that could take its place
+        else:
+            _write_and_rename(target, data)
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror or error}", where=str(path)) from None
+
+
+def _write_and_rename(target: Path, data: bytes) -> None:
+    temporary = _unused_name(target.parent)
+    try:
+        temporary.write_bytes(data)
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+def _unused_name(directory: Path) -> Path:
+    return directory / f".{uuid.uuid4().hex}.tmp"
+
+
+def prepare_out_dir(path: StrPath) -> Path:
+    """Create an output directory and see that files can be written into it."""
+    directory = Path(path)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        probe = _unused_name(directory)
+        probe.touch()
+        probe.unlink()
+    except (FileExistsError, NotADirectoryError):
+        what = "this is a file, or below one; name a directory for the output"
+        raise InputError(what, where=str(path)) from None
+    except OSError as error:
+        what = f"no files can be written here: {error.strerror or error}; name another directory"
+        raise InputError(what, where=str(path)) from None
+    return directory

@@ -1,0 +1,71 @@
+"""Computation of a step: the global batch split over workers of one or several GPU types.
+
+With proportional split every worker gets samples in proportion to its speed and all finish together:
+
+    variable = K / sum_t( n_t / c_t )        n_t workers of type t, c_t seconds per sample on type t
+
+With equal split every worker gets K/w samples and the slowest type that takes part decides:
+
+    variable = K/w x max_t( c_t )
+
+A step computes fixed_s + variable. K is `batch` with strong scaling and `batch` x w with weak scaling.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trainyard.model.cluster import Cluster, Floats, Ints
+from trainyard.model.profile import Profile, Split, Tables
+
+
+def reference_s(profile: Profile, cluster: Cluster) -> float:
+    """Seconds per sample at speed 1.0; zero where a table or fixed_s says it all, one if nothing is known."""
+    if profile.compute and profile.compute.per_sample_s:
+        first, seconds = next(iter(profile.compute.per_sample_s.items()))
+        return seconds * cluster.speed_of(first)
+    layers_s = sum(layer.forward_s + layer.backward_s for layer in profile.layers)
+    if layers_s > 0:
+        return layers_s / profile.batch
+    tables, fixed_s = profile.tables or Tables(), profile.compute.fixed_s if profile.compute else 0.0
+    return 0.0 if tables.workers_servers or tables.cpu_memory or fixed_s > 0 else 1.0
+
+
+def per_sample_s(profile: Profile, cluster: Cluster, types: list[str]) -> Floats:
+    """Seconds per sample on each GPU type: as the profile names it, else the reference over its speed."""
+    named = profile.compute.per_sample_s if profile.compute else {}
+    reference = reference_s(profile, cluster)
+    return np.array(
+        [named[t] if t in named else reference / cluster.speed_of(t) for t in types], dtype=np.float64
+    )
+
+
+def samples_per_step(profile: Profile, workers: Ints) -> Floats:
+    """K: samples of one step of the whole job, for each number of workers."""
+    if profile.scaling == "weak":
+        return profile.batch * workers.astype(np.float64)
+    return np.full(len(workers), float(profile.batch))
+
+
+def variable_s(split: Split, samples: Floats, workers: Ints, seconds: Floats) -> Floats:
+    """Seconds of a step that depend on its samples, given the seconds per sample of each type."""
+    if not seconds.any():
+        return np.zeros(len(samples))
+    return (
+        _proportional_s(samples, workers, seconds)
+        if split == "proportional"
+        else _equal_s(samples, workers, seconds)
+    )
+
+
+def _proportional_s(samples: Floats, workers: Ints, seconds: Floats) -> Floats:
+    rate = np.zeros(len(samples))
+    for column, per_sample in enumerate(seconds):
+        rate += workers[:, column] / per_sample
+    return samples / rate
+
+
+def _equal_s(samples: Floats, workers: Ints, seconds: Floats) -> Floats:
+    slowest: Floats = np.where(workers > 0, seconds, 0.0).max(axis=1)
+    each: Floats = samples / workers.sum(axis=1)
+    return each * slowest

@@ -1,0 +1,282 @@
+"""The speed model: samples per second of a job under what it holds.
+
+    step  = max( overlap(compute, communication), input_cpu, input_storage )
+    speed = samples per step / step
+
+A `workers_servers` table stands in for overlap(compute, communication), scaled by the mean speed of the job's
+GPUs; a `cpu_memory` table stands in for the input part. A job without a profile is linear: the sum of its
+GPUs' speeds, in GPU-seconds per second. A job without GPUs stands still.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from trainyard.errors import InputError
+from trainyard.model.allocation import Allocation
+from trainyard.model.cluster import Cluster, Floats, Ints, NodeTable
+from trainyard.model.job import Job
+from trainyard.model.profile import Compute, Profile, Sync
+from trainyard.model.speed.allreduce import allreduce_s
+from trainyard.model.speed.compute import per_sample_s, samples_per_step, variable_s
+from trainyard.model.speed.inputs import input_cpu_s, input_storage_s
+from trainyard.model.speed.overlap import LayerShares, layer_shares, overlapped_s
+from trainyard.model.speed.packing import Packing
+from trainyard.model.speed.paramserver import one_way_s, overhead_s
+from trainyard.model.speed.shapes import Shapes
+from trainyard.model.speed.tables import Table, table_of
+
+
+class _Row(NamedTuple):
+    """One row of Shapes: all that a job's speed depends on besides its profile."""
+
+    workers: tuple[int, ...]
+    servers: int
+    nodes: int
+    bandwidth_gbps: float
+    cpus: float
+    memory_gb: float
+    storage_mbps: float
+
+
+@dataclass(slots=True)
+class _Known:
+    """A profile made ready for arrays, with the speeds already asked for."""
+
+    profile: Profile  # also keeps the profile alive, so that its id stays its own
+    per_sample_s: Floats
+    compute: Compute
+    sync: Sync
+    gradient_mb: float
+    shares: LayerShares | None
+    workers_servers: Table | None
+    cpu_memory: Table | None
+    rates: dict[_Row, float] = field(default_factory=dict)
+    reference_rates: dict[int, float] = field(default_factory=dict)
+
+
+class SpeedModel:
+    """Speeds on one cluster, for one allocation or for arrays of candidate shapes."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        table = NodeTable(cluster)
+        self._cluster = cluster
+        self._types = table.types
+        self._speeds = table.speeds
+        self._speed_list: list[float] = table.speeds.tolist()
+        self._type_of = {node.node_id: table.type_index[node.gpu_type] for node in cluster.nodes}
+        self._node = {node.node_id: node for node in cluster.nodes}
+        self._packings = [Packing([n for n in cluster.nodes if n.gpu_type == t]) for t in table.types]
+        self._reference_type = _nearest_to_one(table)
+        self._profiles: dict[int, _Known] = {}
+
+    def bulk(self, profile: Profile | None, shapes: Shapes) -> Floats:
+        """Samples per second of each shape; GPU-seconds per second without a profile."""
+        if profile is None:
+            return self._linear_speed(shapes.workers, self._speeds)
+        known = self._know(profile)
+        return self._speed(known, shapes, known.per_sample_s, self._speeds)
+
+    def rate(self, job: Job, allocation: Allocation) -> float:
+        """Samples per second of a job under what it holds: the same number as `bulk` gives."""
+        if job.profile is None:
+            return self._linear_rate(allocation)
+        known = self._know(job.profile)
+        row = self._row(allocation)
+        speed = known.rates.get(row)
+        if speed is None:
+            speed = float(self.bulk(job.profile, _shapes([row], len(self._types)))[0])
+            known.rates[row] = speed
+        return speed
+
+    def shapes_of(self, allocations: Sequence[Allocation]) -> Shapes:
+        """Allocations as arrays."""
+        return _shapes([self._row(allocation) for allocation in allocations], len(self._types))
+
+    def proportional(self, workers: Ints, servers: Ints | None = None, nodes: Ints | None = None) -> Shapes:
+        """Shapes of (n, types) workers on the fewest nodes, with the part of them that goes with the GPUs."""
+        packed = [packing.of(workers[:, column]) for column, packing in enumerate(self._packings)]
+        network: Floats = np.minimum.reduce([p.network_gbps for p in packed])
+        spanned: Ints = np.add.reduce([p.nodes for p in packed]) if nodes is None else nodes
+        intra: Floats = np.minimum.reduce([np.where(p.nodes > 0, p.intra_gbps, np.inf) for p in packed])
+        return Shapes(
+            workers=workers,
+            servers=np.zeros(len(workers), dtype=np.int64) if servers is None else servers,
+            nodes=spanned,
+            bandwidth_gbps=np.where(spanned > 1, network, intra),
+            cpus=_added(p.cpus for p in packed),
+            memory_gb=_added(p.memory_gb for p in packed),
+            storage_mbps=_added(p.storage_mbps for p in packed),
+        )
+
+    def reference_rate(self, job: Job) -> float:
+        """Samples per second with exactly the asked GPUs of speed 1.0, packed, with a proportional share.
+
+        They are of the cluster's GPU type whose speed is 1.0, else nearest to it; the computation of the
+        latter is scaled to speed 1.0.
+        """
+        if job.profile is None:
+            return float(job.gpus)
+        known = self._know(job.profile)
+        speed = known.reference_rates.get(job.gpus)
+        if speed is None:
+            workers = np.zeros((1, len(self._types)), dtype=np.int64)
+            workers[0, self._reference_type] = job.gpus
+            at_one = known.per_sample_s * self._speeds
+            shapes = self.proportional(workers)
+            speed = float(self._speed(known, shapes, at_one, np.ones(len(self._types)))[0])
+            known.reference_rates[job.gpus] = speed
+        return speed
+
+    def total_samples(self, job: Job) -> float:
+        """The whole work of a job: its samples, or what it does in its duration at the reference rate."""
+        if job.samples is not None:
+            return job.samples
+        if job.duration_s is None:
+            raise InputError(f"job {job.job_id} has neither duration_s nor samples; give one of them")
+        return job.duration_s * self.reference_rate(job)
+
+    def ideal_s(self, job: Job) -> float:
+        """Run time alone, at the reference rate; infinite if it never ends."""
+        if job.duration_s is not None:
+            return job.duration_s
+        rate = self.reference_rate(job)
+        return self.total_samples(job) / rate if rate > 0 else float("inf")
+
+    def _know(self, profile: Profile) -> _Known:
+        known = self._profiles.get(id(profile))
+        if known is None:
+            known = self._profiles[id(profile)] = self._learn(profile)
+        return known
+
+    def _learn(self, profile: Profile) -> _Known:
+        sync, tables = profile.sync or Sync(kind="none"), profile.tables
+        return _Known(
+            profile=profile,
+            per_sample_s=per_sample_s(profile, self._cluster, self._types),
+            compute=profile.compute or Compute(),
+            sync=sync,
+            gradient_mb=sync.gradient_mb or sum(layer.mb for layer in profile.layers),
+            shares=layer_shares(profile.layers) if profile.layers else None,
+            workers_servers=table_of(tables.workers_servers) if tables and tables.workers_servers else None,
+            cpu_memory=table_of(tables.cpu_memory) if tables and tables.cpu_memory else None,
+        )
+
+    def _speed(self, known: _Known, shapes: Shapes, seconds: Floats, speeds: Floats) -> Floats:
+        workers = shapes.workers.sum(axis=1)
+        with np.errstate(all="ignore"):
+            if known.workers_servers is not None:
+                table = known.workers_servers.at(
+                    workers.astype(np.float64), shapes.servers.astype(np.float64)
+                )
+                speed = table * (self._linear_speed(shapes.workers, speeds) / workers)
+            else:
+                speed = _core_speed(known, shapes, workers, seconds)
+            speed = np.minimum(speed, _input_limit(known, shapes, workers))
+        return np.where(workers > 0, speed, 0.0)
+
+    def _linear_speed(self, workers: Ints, speeds: Floats) -> Floats:
+        return _added(workers[:, column] * speed for column, speed in enumerate(speeds.tolist()))
+
+    def _linear_rate(self, allocation: Allocation) -> float:
+        speeds, type_of = self._speed_list, self._type_of
+        if len(speeds) == 1:
+            return allocation.gpus * speeds[0]
+        counts = [0] * len(speeds)
+        for share in allocation.shares:
+            counts[type_of[share.node]] += share.gpus
+        total = 0.0
+        for count, speed in zip(counts, speeds, strict=True):
+            total += count * speed
+        return total
+
+    def _row(self, allocation: Allocation) -> _Row:
+        counts, servers, nodes = [0] * len(self._types), 0, 0
+        intra = network = float("inf")
+        cpus = memory_gb = storage_mbps = 0.0
+        for share in allocation.shares:
+            node = self._node[share.node]
+            cpus += share.cpus
+            memory_gb += share.memory_gb
+            if share.gpus or share.servers:
+                nodes += 1
+                servers += share.servers
+                intra, network = node.intra_gbps, min(network, node.network_gbps)
+            if share.gpus:
+                counts[self._type_of[share.node]] += share.gpus
+                storage_mbps += share.gpus * (node.storage_mbps / node.gpus)
+        bandwidth = intra if nodes == 1 else network
+        return _Row(tuple(counts), servers, nodes, bandwidth, cpus, memory_gb, storage_mbps)
+
+
+def _core_speed(known: _Known, shapes: Shapes, workers: Ints, seconds: Floats) -> Floats:
+    """Samples per second that computation and communication allow."""
+    samples = samples_per_step(known.profile, workers)
+    if known.sync.kind == "ps" and known.sync.mode == "async":
+        each = samples / workers  # nobody waits: every worker goes its own pace with an equal batch
+        return _added(
+            shapes.workers[:, column] * each / _step_s(known, shapes, workers, each * per_sample)
+            for column, per_sample in enumerate(seconds.tolist())
+        )
+    variable = variable_s(known.compute.split, samples, shapes.workers, seconds)
+    return samples / _step_s(known, shapes, workers, variable)
+
+
+def _step_s(known: _Known, shapes: Shapes, workers: Ints, variable: Floats) -> Floats:
+    push, pull = _communication_s(known, shapes, workers)
+    step = overlapped_s(known.sync, known.shares, known.compute.fixed_s, variable, push, pull)
+    return step + overhead_s(known.sync, workers, shapes.servers)
+
+
+def _communication_s(known: _Known, shapes: Shapes, workers: Ints) -> tuple[Floats, Floats]:
+    sync, none = known.sync, np.zeros(len(workers))
+    if sync.kind == "none":
+        return none, none
+    if sync.kind == "ring":
+        return allreduce_s(sync, known.gradient_mb, workers, shapes.bandwidth_gbps), none
+    one_way = one_way_s(sync, known.gradient_mb, workers, shapes.servers, shapes.bandwidth_gbps)
+    return one_way, one_way
+
+
+def _input_limit(known: _Known, shapes: Shapes, workers: Ints) -> Floats:
+    """Samples per second that the input pipeline allows."""
+    if known.cpu_memory is not None:
+        return workers * known.cpu_memory.at(shapes.cpus / workers, shapes.memory_gb / workers)
+    if known.profile.input is None:
+        return np.full(len(workers), np.inf)
+    samples = samples_per_step(known.profile, workers)
+    cpu_s = input_cpu_s(known.profile.input, samples, shapes.cpus)
+    storage_s = input_storage_s(known.profile.input, samples, shapes.memory_gb, shapes.storage_mbps)
+    return samples / np.maximum(cpu_s, storage_s)
+
+
+def _shapes(rows: Sequence[_Row], types: int) -> Shapes:
+    def column(name: str, kind: type) -> npt.NDArray[Any]:
+        return np.array([getattr(row, name) for row in rows], dtype=kind)
+
+    return Shapes(
+        workers=column("workers", np.int64).reshape(len(rows), types),
+        servers=column("servers", np.int64),
+        nodes=column("nodes", np.int64),
+        bandwidth_gbps=column("bandwidth_gbps", np.float64),
+        cpus=column("cpus", np.float64),
+        memory_gb=column("memory_gb", np.float64),
+        storage_mbps=column("storage_mbps", np.float64),
+    )
+
+
+def _added(columns: Iterable[Floats]) -> Floats:
+    """Sum in the order given: the same for one row and for many."""
+    return reduce(np.add, columns)
+
+
+def _nearest_to_one(table: NodeTable) -> int:
+    """Column of the GPU type whose speed is nearest 1.0 by ratio; the first of equals."""
+    far = np.where(table.gpus_of_type > 0, np.abs(np.log(table.speeds)), np.inf)
+    return int(far.argmin()) if len(far) else 0

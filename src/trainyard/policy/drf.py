@@ -1,0 +1,55 @@
+"""Size stage: dominant resource fairness (Ghodsi et al., NSDI'11) among jobs.
+
+Every job first gets its smallest size, in the order of the order stage, as long as there is room; then one GPU
+at a time goes to the job with the smallest weighted dominant share until nothing fits or everybody has enough.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+
+from trainyard.model.cluster import Floats, Ints
+from trainyard.policy.select import greedy
+from trainyard.policy.snapshot import Column, Snapshot
+from trainyard.policy.stages import Size
+
+C = Column
+
+
+def dominant_share_per_gpu(snapshot: Snapshot, rows: Ints) -> Floats:
+    """Largest fraction of any resource of the cluster that one GPU of a job takes along, over its weight."""
+    nodes = snapshot.nodes
+    share = np.full(rows.size, 1.0 / max(int(nodes.gpus.sum()), 1))
+    for i, row in enumerate(rows):
+        job = snapshot.table.jobs[row]
+        for asked, there in ((job.cpus, nodes.cpus), (job.memory_gb, nodes.memory_gb)):
+            if asked is not None:
+                share[i] = max(share[i], asked / job.gpus / float(there.sum()))
+    per_gpu: Floats = share / snapshot.table.column(C.WEIGHT)[rows]
+    return per_gpu
+
+
+class Drf(Size):
+    """Equal dominant shares."""
+
+    def sizes(self, snapshot: Snapshot, ranked: Ints) -> Ints | None:
+        """Return GPUs for each ranked row."""
+        least = snapshot.table.column(C.LEAST)[ranked].astype(np.int64)
+        most = snapshot.table.column(C.MOST)[ranked].astype(np.int64)
+        chosen = greedy(least, snapshot.up_gpus)
+        sizes: Ints = np.where(chosen, least, 0)
+        left = snapshot.up_gpus - int(sizes.sum())
+        share = dominant_share_per_gpu(snapshot, ranked)
+        heap = [(float(sizes[i] * share[i]), i) for i in np.flatnonzero(chosen & (sizes < most)).tolist()]
+        heapq.heapify(heap)
+        while heap and left > 0:
+            i = heap[0][1]
+            sizes[i] += 1
+            left -= 1
+            if sizes[i] < most[i]:
+                heapq.heapreplace(heap, (float(sizes[i] * share[i]), i))
+            else:
+                heapq.heappop(heap)
+        return sizes

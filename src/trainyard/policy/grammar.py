@@ -1,0 +1,138 @@
+"""The policy grammar: stage names joined by `+`, parameters in brackets."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from trainyard.errors import InputError, did_you_mean
+from trainyard.policy.pipeline import Policy
+from trainyard.policy.registry import DEFAULTS, ENTRIES, PRESETS, STAGES, Entry
+
+TERM = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:\((.*)\))?\s*", re.DOTALL)
+
+
+def split_outside_brackets(text: str, separator: str) -> list[str]:
+    """Split at a separator, but not inside brackets."""
+    parts, depth, start = [], 0, 0
+    for i, char in enumerate(text):
+        depth += (char == "(") - (char == ")")
+        if char == separator and depth == 0:
+            parts.append(text[start:i])
+            start = i + 1
+        if depth < 0:
+            raise InputError(f"policy '{text}': a ')' has no '('")
+    if depth:
+        raise InputError(f"policy '{text}': a '(' is not closed")
+    return [*parts, text[start:]]
+
+
+def parse_policy(text: str) -> Policy:
+    """Build a policy from its name, such as `las(queues=2,threshold_gpu_s=3600)+pack`."""
+    stages: dict[str, Any] = {}
+    named: dict[str, str] = {}
+    for name, given in _terms(text):
+        entry = ENTRIES[name]
+        made = _make(entry, given, text)
+        for stage in entry.stages:
+            if stage in stages:
+                raise InputError(
+                    f"policy '{text}': '{named[stage]}' and '{name}' both fill the {stage} stage; name at most one"
+                )
+            stages[stage], named[stage] = made, name
+    for stage in STAGES:
+        if stage not in stages:
+            stages[stage] = ENTRIES[DEFAULTS[stage]].make()
+    return Policy(text.strip(), **stages)
+
+
+def parse_policies(text: str) -> list[Policy]:
+    """Build several policies from a comma-separated list."""
+    policies = [parse_policy(part) for part in split_outside_brackets(text, ",")]
+    names = [p.name for p in policies]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"policy '{name}' is listed twice; name each policy once")
+    return policies
+
+
+def _terms(text: str) -> list[tuple[str, str]]:
+    terms: list[tuple[str, str]] = []
+    for part in split_outside_brackets(text, "+"):
+        found = TERM.fullmatch(part)
+        if found is None:
+            raise InputError(
+                f"policy '{text}': '{part.strip()}' is not a stage; write name or name(parameter=value)"
+            )
+        name, given = found[1].lower(), found[2] or ""
+        if name in PRESETS:
+            if given:
+                raise InputError(
+                    f"policy '{text}': preset '{name}' takes no parameters; it stands for {PRESETS[name]}"
+                )
+            terms += _terms(PRESETS[name])
+        elif name in ENTRIES:
+            terms.append((name, given))
+        else:
+            raise InputError(
+                f"policy '{text}': unknown stage '{name}'{did_you_mean(name, [*ENTRIES, *PRESETS])}"
+            )
+    return terms
+
+
+def parameters(entry: Entry) -> dict[str, Any]:
+    """Return the parameters of a stage and their types."""
+    if entry.make.__init__ is object.__init__:
+        return {}
+    hints = get_type_hints(entry.make.__init__)
+    return {name: hints[name] for name in inspect.signature(entry.make.__init__).parameters if name != "self"}
+
+
+def _make(entry: Entry, given: str, text: str) -> Any:
+    known = parameters(entry)
+    values: dict[str, Any] = {}
+    for part in split_outside_brackets(given, ",") if given.strip() else ():
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        where = f"policy '{text}', stage {entry.name}"
+        if not equals or not value:
+            raise InputError(f"{where}: '{part.strip()}' is not a parameter; write name=value")
+        if key not in known:
+            takes = did_you_mean(key, known) if known else "; it takes none"
+            raise InputError(f"{where}: unknown parameter '{key}'{takes}")
+        if key in values:
+            raise InputError(f"{where}: parameter '{key}' is given twice")
+        values[key] = _convert(value, known[key], f"{where}, parameter {key}")
+    try:
+        return entry.make(**values)
+    except InputError as error:
+        raise InputError(f"policy '{text}', stage {entry.name}: {error}") from None
+
+
+def _convert(text: str, kind: Any, where: str) -> Any:
+    if get_origin(kind) is Literal:
+        choices = get_args(kind)
+        if text not in choices:
+            raise InputError(
+                f"{where}: '{text}' is not one of {', '.join(choices)}{did_you_mean(text, choices)}"
+            )
+        return text
+    if get_origin(kind) is tuple:
+        return tuple(_positive(part, where) for part in text.split(":"))
+    try:
+        number = int(text)
+    except ValueError:
+        raise InputError(f"{where}: '{text}' is not a whole number") from None
+    if number < 1:
+        raise InputError(f"{where}: {number} is too small; give 1 or more")
+    return number
+
+
+def _positive(text: str, where: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        raise InputError(f"{where}: '{text}' is not a number; give seconds, or several as a:b:c") from None
+    if not 0 < number < float("inf"):
+        raise InputError(f"{where}: {text} must be positive and finite")
+    return number

@@ -1,0 +1,169 @@
+"""Order stages: who goes first."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import ClassVar
+
+import numpy as np
+
+from trainyard.errors import InputError
+from trainyard.model.cluster import Floats, Ints
+from trainyard.policy.snapshot import Column, Snapshot
+from trainyard.policy.stages import Fill, Order
+
+C = Column
+SEQ_RANGE = 2.0**40  # level x SEQ_RANGE + seq is one exact key: no ties, one sort
+SLACK = 1e-6  # a job demoted exactly on time may lack a rounding error's worth of service
+
+
+def by_key(key: Floats, seq: Floats) -> Ints:
+    """Return indices by ascending key, ties in order of submission."""
+    order: Ints = key.argsort()
+    ranked = key[order]
+    tied = ranked[1:] == ranked[:-1]
+    if tied.any():
+        again = np.zeros(order.size, dtype=np.bool_)
+        again[1:] = tied
+        again[:-1] |= tied
+        some = order[again]  # only these need the second key
+        order[again] = some[np.lexsort((seq[some], key[some]))]
+    return order
+
+
+class KeyOrder(Order):
+    """A preemptive order: active jobs by ascending key."""
+
+    @abstractmethod
+    def key(self, snapshot: Snapshot) -> Floats:
+        """Return one number per active job; the smallest goes first."""
+
+    def rank(self, snapshot: Snapshot) -> Ints:
+        """Rank all active jobs."""
+        return by_key(self.key(snapshot), snapshot.table.column(C.SEQ))
+
+
+class Fifo(Order):
+    """First come, first served; running jobs are never disturbed."""
+
+    preemptive: ClassVar[bool] = False
+
+    def __init__(self, fill: Fill = "strict") -> None:
+        self.fill = fill
+
+    def rank(self, snapshot: Snapshot) -> Ints:
+        """Rank waiting jobs by submission."""
+        return snapshot.waiting_rows()
+
+    def heads(self, snapshot: Snapshot) -> Iterator[int]:
+        """Yield waiting jobs without looking at the whole queue."""
+        row_of = snapshot.table.row_of
+        return (row_of[job_id] for _, job_id in snapshot.waiting.entries)
+
+
+class Sjf(Order):
+    """Shortest predicted run time first; running jobs are never disturbed."""
+
+    preemptive: ClassVar[bool] = False
+
+    def __init__(self, fill: Fill = "strict") -> None:
+        self.fill = fill
+
+    def rank(self, snapshot: Snapshot) -> Ints:
+        """Rank waiting jobs by predicted remaining time."""
+        rows = snapshot.waiting_rows()
+        ranked: Ints = rows[np.argsort(snapshot.remaining_s()[rows], kind="stable")]
+        return ranked
+
+
+class Srtf(KeyOrder):
+    """Shortest remaining time first."""
+
+    def key(self, snapshot: Snapshot) -> Floats:
+        """Predicted remaining seconds."""
+        return snapshot.remaining_s()
+
+
+class Srsf(KeyOrder):
+    """Smallest remaining service (GPU-time) first."""
+
+    def key(self, snapshot: Snapshot) -> Floats:
+        """Predicted remaining GPU-seconds."""
+        left: Floats = snapshot.remaining_s() * snapshot.table.column(C.GPUS)
+        return left
+
+
+class Las(KeyOrder):
+    """Least attained service first; with thresholds, discretised into queues (Tiresias, NSDI'19).
+
+    Service is GPU-time (`threshold_gpu_s`) or plain run time (`threshold_s`). Inside a queue jobs that run come
+    before jobs that wait, then first come, first served. A job that reaches the end of its queue moves to the
+    next one at that moment, not only when something else happens.
+    """
+
+    def __init__(
+        self,
+        queues: int | None = None,
+        threshold_gpu_s: tuple[float, ...] = (),
+        threshold_s: tuple[float, ...] = (),
+    ) -> None:
+        if threshold_gpu_s and threshold_s:
+            raise InputError("las takes threshold_gpu_s or threshold_s, not both")
+        limits = threshold_gpu_s or threshold_s
+        if any(a >= b for a, b in zip(limits, limits[1:], strict=False)):
+            raise InputError(f"thresholds must grow, but are {':'.join(f'{x:g}' for x in limits)}")
+        if queues is not None and queues != len(limits) + 1:
+            raise InputError(f"{queues} queues need {queues - 1} thresholds (a:b:c), {len(limits)} given")
+        self.in_gpu_time = not threshold_s
+        self.limits: Floats = np.array(limits, dtype=np.float64) * (1 - SLACK)
+
+    def _service(self, snapshot: Snapshot) -> Floats:
+        return snapshot.attained_gpu_s() if self.in_gpu_time else snapshot.executed_s()
+
+    def key(self, snapshot: Snapshot) -> Floats:
+        """Attained service, or the queue it leads to and the place in it."""
+        service = self._service(snapshot)
+        if not self.limits.size:
+            return service
+        queue = np.searchsorted(self.limits, service, side="right")
+        waits = snapshot.table.column(C.HELD) == 0
+        ranked: Floats = (2 * queue + waits) * SEQ_RANGE + snapshot.table.column(C.SEQ)
+        return ranked
+
+    def wake_s(self, snapshot: Snapshot, rows: Ints) -> float | None:
+        """Return when the first of these jobs reaches the end of its queue."""
+        if not self.limits.size or not rows.size:
+            return None
+        service = self._service(snapshot)[rows]
+        queue = np.searchsorted(self.limits, service, side="right")
+        inside = queue < self.limits.size
+        if not inside.any():
+            return None
+        speed = snapshot.table.column(C.GPUS)[rows][inside] if self.in_gpu_time else 1.0
+        missing = self.limits[queue[inside]] / (1 - SLACK) - service[inside]
+        return snapshot.now_s + float((missing / speed).min())
+
+
+class Tiresias(Las):
+    """Two-queue discretised LAS on GPU-time (Gu et al., NSDI'19)."""
+
+    def __init__(self, threshold_gpu_s: tuple[float, ...] = (18000.0,)) -> None:
+        super().__init__(threshold_gpu_s=threshold_gpu_s)
+
+
+class Ftf(KeyOrder):
+    """Finish-time fairness (Themis, NSDI'20): the job that is worst off goes first.
+
+    rho = (time in the system + predicted remaining time) / run time with an equal share of the cluster.
+    """
+
+    def key(self, snapshot: Snapshot) -> Floats:
+        """Minus rho."""
+        table = snapshot.table
+        total_s = table.column(C.TOTAL) / table.column(C.REFERENCE_RATE)
+        crowding = table.column(C.GPUS) * snapshot.contention() / max(snapshot.up_gpus, 1)
+        fair_s = total_s * np.maximum(crowding, 1.0)
+        shared_s = snapshot.now_s - table.column(C.ARRIVAL) + snapshot.remaining_s()
+        rho: Floats = -table.column(C.WEIGHT) * shared_s / fair_s
+        return rho

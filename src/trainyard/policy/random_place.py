@@ -1,0 +1,34 @@
+"""Place stage: nodes drawn at random, the reference that every other placement should beat."""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+
+from trainyard.model.allocation import Allocation
+from trainyard.model.cluster import NodeTable
+from trainyard.policy.pack import allocate, one_type, usable_gpus
+from trainyard.policy.snapshot import Free
+from trainyard.policy.stages import Place, Request
+
+
+class Random(Place):
+    """Fill nodes in a random order that depends on the seed and the job alone."""
+
+    def put(self, request: Request, free: Free, nodes: NodeTable, seed: int) -> Allocation | None:
+        """Place one gang."""
+        usable = one_type(request, usable_gpus(request, free, nodes), nodes)
+        if usable is None or int(usable.sum()) < request.gpus:
+            return None
+        draw = np.random.default_rng([seed, zlib.crc32(request.job.job_id.encode())])
+        parts: list[tuple[int, int]] = []
+        left = request.gpus
+        for i in draw.permutation(usable.size).tolist():
+            part = min(left, int(usable[i]))
+            if part > 0:
+                parts.append((i, part))
+                left -= part
+            if left == 0:
+                break
+        return allocate(request, parts, free, nodes)

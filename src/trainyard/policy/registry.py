@@ -1,0 +1,72 @@
+"""All stages by name, with one line each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from trainyard.policy.drf import Drf
+from trainyard.policy.fixed import Fixed
+from trainyard.policy.order import Fifo, Ftf, Las, Sjf, Srsf, Srtf, Tiresias
+from trainyard.policy.pack import Pack
+from trainyard.policy.proportional import Proportional
+from trainyard.policy.random_place import Random
+from trainyard.policy.spread import Spread
+
+Stage = Literal["order", "size", "place", "tune"]
+STAGES: tuple[Stage, ...] = ("order", "size", "place", "tune")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A name of the policy grammar: the stages it fills, the class behind it, and what it does."""
+
+    name: str
+    stages: tuple[Stage, ...]
+    make: type[Any]
+    line: str
+
+
+ENTRIES: dict[str, Entry] = {
+    entry.name: entry
+    for entry in (
+        Entry(
+            "fifo", ("order",), Fifo, "first come, first served; fill=strict|greedy|easy says who may pass"
+        ),
+        Entry(
+            "sjf",
+            ("order",),
+            Sjf,
+            "shortest predicted run time first, never stops a running job; fill as fifo",
+        ),
+        Entry("srtf", ("order",), Srtf, "shortest remaining time first, preemptive"),
+        Entry("srsf", ("order",), Srsf, "smallest remaining GPU-time first, preemptive"),
+        Entry(
+            "las", ("order",), Las, "least attained GPU-time first; threshold_gpu_s=a:b makes queues of it"
+        ),
+        Entry(
+            "tiresias",
+            ("order",),
+            Tiresias,
+            "two-queue discretised LAS (Tiresias); threshold_gpu_s ends queue 1",
+        ),
+        Entry("ftf", ("order",), Ftf, "finish-time fairness (Themis): the job that is worst off goes first"),
+        Entry("fixed", ("size",), Fixed, "every job gets exactly the GPUs it asked for"),
+        Entry("drf", ("size",), Drf, "equal dominant shares: elastic jobs grow one GPU at a time"),
+        Entry(
+            "pack",
+            ("place",),
+            Pack,
+            "fewest nodes, best fit; consolidate=require waits rather than span more",
+        ),
+        Entry("spread", ("place",), Spread, "workers over as many nodes as possible, the emptiest first"),
+        Entry("random", ("place",), Random, "random nodes: the reference to beat"),
+        Entry("proportional", ("tune",), Proportional, "CPUs and memory in proportion to GPUs"),
+    )
+}
+
+PRESETS: dict[str, str] = {
+    "easy": "fifo(fill=easy)",
+}
+
+DEFAULTS: dict[Stage, str] = {"order": "fifo", "size": "fixed", "place": "pack", "tune": "proportional"}

@@ -1,0 +1,219 @@
+"""What a policy sees: active jobs and free resources, as arrays, at one moment.
+
+The engine keeps these arrays up to date and lends them out; a policy reads and never writes them.
+`Snapshot.fork` gives a copy that may be changed (what-if, tests).
+"""
+
+from __future__ import annotations
+
+import copy
+from bisect import bisect_left, insort
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from trainyard.model.allocation import Allocation, Share
+from trainyard.model.cluster import Floats, Ints, NodeTable
+from trainyard.model.job import Job
+from trainyard.model.speed import SpeedModel
+
+
+class Column:
+    """The columns of a JobTable. Lazy ones hold a value and the moment since which it changes."""
+
+    SEQ: Final = 0  # order of submission: the last tie-break everywhere
+    ARRIVAL: Final = 1
+    GPUS: Final = 2
+    LEAST: Final = 3
+    MOST: Final = 4
+    WEIGHT: Final = 5
+    TYPE: Final = 6  # index of the one GPU type the job accepts, or -1
+    TOTAL: Final = 7  # samples
+    REFERENCE_RATE: Final = 8  # samples/s with the requested GPUs of speed 1.0
+    REMAINING: Final = 9  # samples left at SINCE
+    RATE: Final = 10  # samples/s from SINCE on
+    SINCE: Final = 11
+    HELD: Final = 12  # GPUs held from HELD_SINCE on
+    HELD_SINCE: Final = 13
+    ATTAINED: Final = 14  # GPU-seconds up to HELD_SINCE
+    EXECUTED: Final = 15  # seconds with GPUs up to HELD_SINCE
+    MET: Final = 16  # integral of the number of active jobs over time, at arrival
+
+    COUNT: Final = 17
+
+
+C = Column
+
+
+class JobTable:
+    """Active jobs, one row each, rows dense and in no particular order."""
+
+    def __init__(self) -> None:
+        self.data: Floats = np.zeros((Column.COUNT, 64))
+        self.jobs: list[Job] = []
+        self.row_of: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.jobs)
+
+    def column(self, column: int) -> Floats:
+        """Return one column over all rows (a view)."""
+        view: Floats = self.data[column, : len(self.jobs)]
+        return view
+
+    def add(self, job: Job, values: Floats) -> int:
+        """Append a row."""
+        row = len(self.jobs)
+        if row == self.data.shape[1]:
+            self.data = np.concatenate([self.data, np.zeros_like(self.data)], axis=1)
+        self.jobs.append(job)
+        self.row_of[job.job_id] = row
+        self.data[:, row] = values
+        return row
+
+    def remove(self, job_id: str) -> None:
+        """Drop a row; the last row takes its place."""
+        row = self.row_of.pop(job_id)
+        last = self.jobs.pop()
+        if row < len(self.jobs):
+            self.jobs[row] = last
+            self.row_of[last.job_id] = row
+            self.data[:, row] = self.data[:, len(self.jobs)]
+
+    def fork(self) -> JobTable:
+        """Return an independent copy."""
+        twin = JobTable()
+        twin.data = self.data[:, : max(64, len(self.jobs))].copy()
+        twin.jobs = self.jobs.copy()
+        twin.row_of = self.row_of.copy()
+        return twin
+
+
+class Free:
+    """Free GPUs, CPUs and memory per node; nodes that are down have none."""
+
+    __slots__ = ("cpus", "gpus", "memory_gb", "plain", "total")
+
+    def __init__(self, gpus: Ints, cpus: Floats, memory_gb: Floats, plain: bool = True) -> None:
+        self.gpus = gpus
+        self.cpus = cpus
+        self.memory_gb = memory_gb
+        self.total = int(gpus.sum())
+        self.plain = plain  # only GPU-proportional shares are out: free GPUs imply free CPUs and memory
+
+    @classmethod
+    def all_of(cls, nodes: NodeTable) -> Free:
+        """Everything free."""
+        return cls(nodes.gpus.copy(), nodes.cpus.copy(), nodes.memory_gb.copy())
+
+    def copy(self) -> Free:
+        """Return scratch space for trying placements."""
+        twin = Free.__new__(Free)
+        twin.gpus = self.gpus.copy()
+        twin.cpus = self.cpus.copy()
+        twin.memory_gb = self.memory_gb.copy()
+        twin.total = self.total
+        twin.plain = self.plain
+        return twin
+
+    def take(self, index: dict[str, int], shares: tuple[Share, ...]) -> None:
+        """Debit what an allocation holds."""
+        for node, gpus, _, cpus, memory_gb in shares:
+            i = index[node]
+            self.gpus[i] -= gpus
+            self.cpus[i] -= cpus
+            self.memory_gb[i] -= memory_gb
+            self.total -= gpus
+
+    def give(self, index: dict[str, int], shares: tuple[Share, ...]) -> None:
+        """Credit what an allocation held."""
+        for node, gpus, _, cpus, memory_gb in shares:
+            i = index[node]
+            self.gpus[i] += gpus
+            self.cpus[i] += cpus
+            self.memory_gb[i] += memory_gb
+            self.total += gpus
+
+
+class Waiting:
+    """Jobs without an allocation, in order of submission."""
+
+    __slots__ = ("entries",)
+
+    def __init__(self) -> None:
+        self.entries: list[tuple[float, str]] = []
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def add(self, seq: float, job_id: str) -> None:
+        """Insert in order of submission."""
+        insort(self.entries, (seq, job_id))
+
+    def remove(self, seq: float, job_id: str) -> None:
+        """Take out; the job must be there."""
+        at = bisect_left(self.entries, (seq, job_id))
+        del self.entries[at]
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """One moment of the yard, as a policy sees it. A job being stopped already counts as waiting."""
+
+    now_s: float
+    nodes: NodeTable
+    speed: SpeedModel
+    table: JobTable
+    waiting: Waiting
+    running: dict[str, Allocation]
+    free: Free
+    up_gpus: int  # GPUs of all nodes that are not down
+    met: float = 0.0  # integral of the number of active jobs over time
+    seed: int = 0
+
+    def fork(self) -> Snapshot:
+        """Return a copy that can be changed without touching the original."""
+        twin = copy.copy(self)
+        twin.table = self.table.fork()
+        twin.waiting = Waiting()
+        twin.waiting.entries = self.waiting.entries.copy()
+        twin.running = self.running.copy()
+        twin.free = self.free.copy()
+        return twin
+
+    def remaining_samples(self) -> Floats:
+        """Samples left of every active job, now."""
+        ran = np.maximum(self.now_s - self.table.column(C.SINCE), 0.0)
+        left: Floats = np.maximum(self.table.column(C.REMAINING) - self.table.column(C.RATE) * ran, 0.0)
+        return left
+
+    def remaining_s(self) -> Floats:
+        """Predicted seconds left of every active job if it ran with what it asked for."""
+        left: Floats = self.remaining_samples() / self.table.column(C.REFERENCE_RATE)
+        return left
+
+    def attained_gpu_s(self) -> Floats:
+        """GPU-seconds every active job has held so far."""
+        t = self.table
+        got: Floats = t.column(C.ATTAINED) + t.column(C.HELD) * (self.now_s - t.column(C.HELD_SINCE))
+        return got
+
+    def executed_s(self) -> Floats:
+        """Seconds every active job has held GPUs so far."""
+        t = self.table
+        got: Floats = t.column(C.EXECUTED) + (t.column(C.HELD) > 0) * (self.now_s - t.column(C.HELD_SINCE))
+        return got
+
+    def contention(self) -> Floats:
+        """Average number of active jobs, itself included, over the life of every active job."""
+        lived = self.now_s - self.table.column(C.ARRIVAL)
+        met = self.met - self.table.column(C.MET)
+        count = float(len(self.table))
+        mean: Floats = np.where(lived > 0, met / np.where(lived > 0, lived, 1.0), count)
+        return mean
+
+    def waiting_rows(self) -> Ints:
+        """Rows of all waiting jobs, in order of submission."""
+        row_of = self.table.row_of
+        return np.fromiter((row_of[j] for _, j in self.waiting.entries), np.int64, len(self.waiting))

@@ -1,0 +1,73 @@
+"""The four stages of a policy, as interfaces. Each is a small class with one public question."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import ClassVar, Literal, NamedTuple
+
+from trainyard.model.allocation import Allocation
+from trainyard.model.cluster import Ints, NodeTable
+from trainyard.model.job import Job
+from trainyard.policy.snapshot import Free, Snapshot
+
+Fill = Literal["strict", "greedy", "easy"]
+Changes = Mapping[str, Allocation | None]
+
+
+class Order(ABC):
+    """Who goes first? Ranks active jobs; a non-preemptive order ranks only those that wait."""
+
+    preemptive: ClassVar[bool] = True
+    fill: Fill = "greedy"
+
+    @abstractmethod
+    def rank(self, snapshot: Snapshot) -> Ints:
+        """Return rows of the job table, first come first."""
+
+    def heads(self, snapshot: Snapshot) -> Iterator[int]:
+        """Yield the ranking row by row; an order that can do so lazily does."""
+        return iter(self.rank(snapshot).tolist())
+
+    def wake_s(self, snapshot: Snapshot, rows: Ints) -> float | None:
+        """Return when the ranking may change though nothing happens, if `rows` run from now on."""
+        return None
+
+
+class Size(ABC):
+    """How big is each job? `None` stands for: as requested, whole or not at all."""
+
+    @abstractmethod
+    def sizes(self, snapshot: Snapshot, ranked: Ints) -> Ints | None:
+        """Return GPUs for each ranked row (0: wait), within the capacity of the cluster."""
+
+
+class Request(NamedTuple):
+    """What one job needs from a place stage."""
+
+    job: Job
+    gpus: int
+    gpu_type: int = -1  # index of the only GPU type it may use, or -1
+    cpus_per_gpu: float | None = None  # None: the node's GPU-proportional share
+    memory_per_gpu: float | None = None
+    servers_per_gpu: int = 0
+
+
+class Place(ABC):
+    """Where does it run?"""
+
+    @abstractmethod
+    def put(self, request: Request, free: Free, nodes: NodeTable, seed: int) -> Allocation | None:
+        """Return nodes for the whole gang and debit `free`, or None if it does not fit."""
+
+
+class Tune(ABC):
+    """How much CPU and memory goes with each GPU?"""
+
+    @abstractmethod
+    def request(self, job: Job, gpus: int, gpu_type: int) -> Request:
+        """Return what to ask the place stage for."""
+
+    def share(self, snapshot: Snapshot, changes: Changes) -> Changes:
+        """Hand out CPUs and memory once everything is placed; by default as requested."""
+        return changes

@@ -1,0 +1,82 @@
+"""What a reader must know before the plots: cluster, workload, options, and the outcome in a sentence."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from trainyard.engine.result import Outcomes, Result
+from trainyard.model.cluster import Cluster
+from trainyard.report import units
+from trainyard.report.measures import SPEEDUP, Summary, number
+
+
+def headline(summaries: Sequence[Summary]) -> str:
+    """Say in one sentence which policy has the shortest average completion time."""
+    known = [s for s in summaries if math.isfinite(number(s, "avg_jct_s"))]
+    if not known:
+        return "No job completed under any policy."
+    best = min(known, key=lambda s: number(s, "avg_jct_s"))
+    took = f"{best['policy']} completes a job in {units.duration(number(best, 'avg_jct_s'))} on average"
+    if len(summaries) == 1:
+        return took + "."
+    if best is summaries[0]:
+        return took + ", the shortest of all."
+    first = summaries[0]
+    versus = f"{first['policy']} ({units.duration(number(first, 'avg_jct_s'))})"
+    return f"{took}, {short_ratio(number(best, SPEEDUP))} faster than {versus}."
+
+
+def short_ratio(ratio: float) -> str:
+    """Say how many times something is faster; in percent when it is not by much."""
+    return f"{units.short(ratio)} times" if ratio >= 1.5 else f"{100 * (ratio - 1):.0f}%"
+
+
+def unfinished(summaries: Sequence[Summary]) -> str:
+    """Warn when averages leave out jobs that never completed; empty when all did."""
+    open_ = [
+        f"{s['policy']} {units.count(number(s, 'jobs') - number(s, 'completed'))}"
+        for s in summaries
+        if number(s, "completed") < number(s, "jobs")
+    ]
+    if not open_:
+        return ""
+    return "Not all jobs completed (" + ", ".join(open_) + " left); averages cover those that did."
+
+
+def facts(result: Result, options: Mapping[str, object]) -> list[tuple[str, str]]:
+    """List the cluster, the workload and the options as names and values."""
+    return [
+        ("cluster", _cluster_line(result.cluster)),
+        ("workload", _workload_line(result.outcomes)),
+        ("offered load", _load_line(result.outcomes, result.cluster.gpus)),
+        *((name, str(value)) for name, value in options.items()),
+    ]
+
+
+def _cluster_line(cluster: Cluster) -> str:
+    kinds: Counter[tuple[int, str]] = Counter((n.gpus, n.gpu_type) for n in cluster.nodes)
+    nodes = ", ".join(f"{count} x {gpus} {kind}" for (gpus, kind), count in kinds.items())
+    return f"{cluster.name}: {cluster.gpus:,} GPUs on {len(cluster.nodes):,} nodes ({nodes})"
+
+
+def _workload_line(outcomes: Outcomes) -> str:
+    jobs, tenants = len(outcomes.job_id), len(set(outcomes.tenant) - {""})
+    by = f" of {tenants:,} tenants" if tenants > 1 else ""
+    return f"{jobs:,} jobs{by}, arriving over {units.duration(_span_s(outcomes))}" if jobs else "no jobs"
+
+
+def _span_s(outcomes: Outcomes) -> float:
+    return float(np.ptp(outcomes.arrival_s)) if outcomes.arrival_s.size else 0.0
+
+
+def _load_line(outcomes: Outcomes, gpus: int) -> str:
+    """GPU-time asked for / GPU-time there was while jobs arrived."""
+    asked_s = float(np.nansum(outcomes.gpus * outcomes.ideal_s))
+    hours = asked_s / units.HOUR
+    offered = _span_s(outcomes) * gpus
+    load = f"{100 * asked_s / offered:,.0f}% of capacity" if offered > 0 else "all at once"
+    return f"{load} ({units.count(hours) if hours > 10 else units.short(hours)} GPU-hours)"

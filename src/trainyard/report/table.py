@@ -1,0 +1,127 @@
+"""The tables of the terminal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from rich import box
+from rich.cells import cell_len
+from rich.table import Table
+from rich.text import Text
+
+from trainyard.report import units
+from trainyard.report.measures import MEASURES, Summary, number, winners, with_speedup
+
+GAP = 2  # blanks between columns
+POLICY_WIDTH = 24  # a longer policy name is folded rather than push out a column
+
+
+class Column(NamedTuple):
+    """One or two measures under one heading; columns of higher rank are left out first."""
+
+    heading: str
+    keys: tuple[str, ...]
+    rank: int
+
+
+COLUMNS = (
+    Column("avg\nJCT", ("avg_jct_s",), 0),
+    Column("x vs\nfirst", ("speedup",), 1),
+    Column("median\nJCT", ("median_jct_s",), 5),
+    Column("p95\nJCT", ("p95_jct_s",), 7),
+    Column("p99\nJCT", ("p99_jct_s",), 2),
+    Column("avg\nqueue", ("avg_queue_s",), 6),
+    Column("make-\nspan", ("makespan_s",), 3),
+    Column("GPU\nuse", ("gpu_utilization",), 4),
+    Column("preempt/\nrestart", ("preemptions", "restarts"), 8),
+    Column("fairness\navg/max", ("finish_time_fairness_avg", "finish_time_fairness_max"), 9),
+    Column("Jain\nindex", ("jain_index",), 11),
+    Column("decide ms\np50/p99", ("decision_p50_ms", "decision_p99_ms"), 10),
+)
+
+
+def comparison_table(summaries: Sequence[Summary], *, width: int = 120) -> Table:
+    """Lay out one row per policy, best values bold, with as many columns as the width has room for."""
+    rows = with_speedup(summaries)
+    cells = {column: _cells(rows, column) for column in COLUMNS}
+    names = [str(row.get("policy", "")) for row in rows]
+    shown, left_out = _fit(cells, names, width)
+    # The box itself puts one blank between columns.
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, GAP - 1, 0, 0), pad_edge=False, show_edge=False)
+    table.add_column("policy", overflow="fold", vertical="bottom", max_width=_policy_width(names))
+    for column in shown:
+        table.add_column(column.heading, justify="right", no_wrap=True, vertical="bottom")
+    for i, name in enumerate(names):
+        table.add_row(Text(_fold(name)), *(cells[column][i] for column in shown))
+    if left_out:
+        table.caption = "A wider terminal also shows " + ", ".join(
+            c.heading.replace("/\n", "/").replace("\n", " ") for c in left_out
+        )
+        table.caption_justify = "left"
+    return table
+
+
+def _cells(rows: Sequence[Summary], column: Column) -> list[Text]:
+    measures = [MEASURES[key] for key in column.keys]
+    best = [winners(rows, measure) for measure in measures]
+    return [
+        Text("/").join(
+            Text(m.show(number(row, m.key)), style="bold" if i in who else "")
+            for m, who in zip(measures, best, strict=True)
+        )
+        for i, row in enumerate(rows)
+    ]
+
+
+def _fold(name: str) -> str:
+    """Break a long policy name between its parts."""
+    lines = [""]
+    for part in re.findall(r"[^+,]*[+,]|[^+,]+", name):
+        if lines[-1] and cell_len(lines[-1] + part) > POLICY_WIDTH:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(lines)
+
+
+def _policy_width(names: Sequence[str]) -> int:
+    return min(
+        POLICY_WIDTH,
+        max([cell_len(line) for name in names for line in _fold(name).split("\n")] + [len("policy")]),
+    )
+
+
+def _fit(
+    cells: dict[Column, list[Text]], names: Sequence[str], width: int
+) -> tuple[list[Column], list[Column]]:
+    """Split the columns into those that fit and those that do not, by rank."""
+
+    def needs(column: Column) -> int:
+        return GAP + max(
+            [len(line) for line in column.heading.split("\n")] + [c.cell_len for c in cells[column]]
+        )
+
+    room = width - _policy_width(names)
+    kept: set[Column] = set()
+    for column in sorted(cells, key=lambda c: c.rank):
+        room -= needs(column)
+        if room < 0:
+            break
+        kept.add(column)
+    return [c for c in cells if c in kept], [c for c in cells if c not in kept]
+
+
+def summary_table(summary: Summary) -> Table:
+    """Lay out one run as a list of named values."""
+    table = Table(box=None, show_header=False, padding=(0, GAP, 0, 0), pad_edge=False)
+    table.add_column(no_wrap=True, style="bold")
+    table.add_column(no_wrap=True, justify="right")
+    table.add_column(style="dim")
+    done, jobs = number(summary, "completed"), number(summary, "jobs")
+    table.add_row("policy", Text(str(summary.get("policy", ""))), "")
+    table.add_row("completed", f"{units.count(done)} of {units.count(jobs)}", "jobs")
+    for measure in MEASURES.values():
+        if measure.key in summary:
+            table.add_row(measure.label, measure.show(number(summary, measure.key)), measure.meaning)
+    return table
