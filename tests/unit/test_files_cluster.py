@@ -50,6 +50,11 @@ def test_numbers_with_an_exponent_and_no_point_are_numbers(tmp_path):
     assert load_cluster(path).nodes[0].storage_mbps == 1000.0
 
 
+def test_what_is_null_is_not_given():
+    data = {"name": None, "gpu_types": None, "nodes": [{"count": 1.0, "gpus": 1, "cpus": None}]}
+    assert parse_cluster(data, "test") == parse_cluster({"nodes": [{"count": 1, "gpus": 1}]}, "test")
+
+
 def entry(text):
     return f"nodes:\n  - {{count: 1, gpus: 8}}\n  - {{{text}}}\n"
 
@@ -57,27 +62,27 @@ def entry(text):
 WHOLE = "it must be a whole number from 1 to 1000000"
 WRONG = {
     "empty": ("", "c.yaml: the file is empty; it must hold a cluster: name, gpu_types, nodes"),
-    "comment": ("# nothing\n", "c.yaml: nothing is not a mapping; it must be written as key: value"),
-    "text": ("hello", "c.yaml, line 1: 'hello' is not a mapping; it must be written as key: value"),
-    "list": ("- a", "c.yaml, line 1: a list is not a mapping; it must be written as key: value"),
+    "comment": ("# nothing\n", "c.yaml: nothing is not a mapping; it must be written as {key: value}"),
+    "text": ("hello", "c.yaml, line 1: 'hello' is not a mapping; it must be written as {key: value}"),
+    "list": ("- a", "c.yaml, line 1: a list is not a mapping; it must be written as {key: value}"),
     "no nodes": (
         "name: x\n",
-        "c.yaml, line 1, field nodes: there are no nodes; list at least one, such as {count: 4, gpus: 8}",
+        "line 1, field nodes: is missing; it must be a list of at least one, such as [{count: 4, gpus: 8}]",
     ),
     "zero nodes": (
         "name: x\nnodes: []\n",
-        "c.yaml, line 2, field nodes: there are no nodes; list at least one",
+        "c.yaml, line 2, field nodes: a list of 0 is too short; it must be a list of at least one, such as [",
     ),
     "nodes number": (
         "name: x\nnodes: 5\n",
-        "c.yaml, line 2, field nodes: 5 is not a list; 'nodes' must be a list",
+        "c.yaml, line 2, field nodes: 5 is not a list; it must be a list of at least one, such as",
     ),
     "node number": (
         "nodes:\n  - 5\n",
-        "c.yaml, line 2, field nodes[0]: 5 is not a mapping; it must be written as key",
+        "c.yaml, line 2, field nodes[0]: 5 is not a mapping; it must be written as {key",
     ),
-    "no gpus": (entry("count: 4"), f"c.yaml, line 3, field nodes[1].gpus: 'gpus' is missing; {WHOLE}"),
-    "no count": (entry("gpus: 4"), f"c.yaml, line 3, field nodes[1].count: 'count' is missing; {WHOLE}"),
+    "no gpus": (entry("count: 4"), f"c.yaml, line 3, field nodes[1].gpus: is missing; {WHOLE}"),
+    "no count": (entry("gpus: 4"), f"c.yaml, line 3, field nodes[1].count: is missing; {WHOLE}"),
     "zero count": (
         entry("count: 0, gpus: 8"),
         f"c.yaml, line 3, field nodes[1].count: 0 is too small; {WHOLE}",
@@ -139,7 +144,7 @@ WRONG = {
     ),
     "numeric type name": (
         "gpu_types:\n  3090: {speed: 2}\n" + NODES,
-        "c.yaml, line 2, field gpu_types.3090: the name 3090 is not text: put it in quotes",
+        "line 2, field gpu_types.3090: the name 3090 is a number, not text: put it in quotes; it must be one",
     ),
     "empty name": (
         "name: ' '\n" + NODES,
@@ -149,6 +154,12 @@ WRONG = {
         "gpu_types:\n  V100: {memory_gb: 1}\n  K80:\n    speed: 0\n" + NODES,
         "c.yaml, line 4, field gpu_types.K80.speed: 0 is too small; it must be a number above 0",
     ),
+    "no speed": (
+        "gpu_types:\n  V100:\n" + NODES,
+        "line 2, field gpu_types.V100: nothing is not a mapping; it must be",
+    ),
+    "node key": (entry("count: 1, gpus: 1, 5: 6"), "field nodes[1].5: unknown key '5'; known: count, cpus"),
+    "own list": ("nodes: &n [*n]\n", "line 1, field nodes[0]: a list is not a mapping; it must be"),
     "bare speed": (
         "gpu_types:\n  V100: 1.0\n" + NODES,
         "line 2, field gpu_types.V100: 1.0 is not a mapping; it must be",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 
 import pytest
 
@@ -17,6 +19,12 @@ def message_of(function, *arguments):
         function(*arguments)
     assert "\n" not in str(caught.value)
     return str(caught.value)
+
+
+def test_pydantic_is_imported_only_when_a_file_is_read():
+    modules = "cluster_file, failures_file, job_check, jobs_file, output, profiles_file, snapshot_file"
+    code = f"import sys; from trainyard.files import {modules}; sys.exit('pydantic' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_paths_that_cannot_be_read(tmp_path):

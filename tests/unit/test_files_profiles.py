@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields, is_dataclass
 
 import pytest
 
@@ -57,10 +58,23 @@ def test_a_written_profile_reads_back():
     assert profile_record(Profile("x")) == {}
 
 
+def test_every_field_of_a_profile_may_stand_in_a_file():
+    data = {
+        part.name: {f.name: getattr(given, f.name) for f in fields(given)}
+        for part in fields(Profile)
+        if is_dataclass(given := {"sync": Sync(), "compute": Compute(), "input": Input()}.get(part.name))
+    }
+    data["sync"]["eta"] = list(data["sync"]["eta"])
+    assert parse_profile(data, "test") == Profile(sync=Sync(), compute=Compute(), input=Input())
+
+
 WRONG = {
     "empty": ("", "p.yaml: the file is empty; it must hold profiles by name"),
-    "number": ("a: 5\n", "p.yaml, line 1, field a: 5 is not a mapping; it must be written as key: value"),
-    "numeric name": ("5: {}\n", "p.yaml, line 1, field 5: the name 5 is not text: put it in quotes"),
+    "number": ("a: 5\n", "p.yaml, line 1, field a: 5 is not a mapping; it must be written as {key: value}"),
+    "numeric name": (
+        "5: {}\n",
+        "p.yaml, line 1, field 5: the name 5 is a number, not text: put it in quotes",
+    ),
     "batch": (
         "a:\n  batch: 2.5\n",
         "line 2, field a.batch: 2.5 is not a whole number; it must be a whole number from 1",
@@ -88,7 +102,7 @@ WRONG = {
     ),
     "type name": (
         "a:\n  compute: {per_sample_s: {3090: 1}}\n",
-        "field a.compute.per_sample_s.3090: the name 3090 is not",
+        "field a.compute.per_sample_s.3090: the name 3090 is a number, not",
     ),
     "bare time": (
         "a:\n  compute: {per_sample_s: 1}\n",
@@ -104,19 +118,25 @@ WRONG = {
     ),
     "short row": (
         "a:\n  tables:\n    cpu_memory:\n      - [1, 2, 3]\n      - [1, 2]\n",
-        "p.yaml, line 5, field a.tables.cpu_memory[1]: the row has 2 numbers; it must have 3",
+        "line 5, field a.tables.cpu_memory[1]: a list of 2 is too short; it must be a list of 3 numbers",
     ),
     "flat table": (
         "a:\n  tables: {cpu_memory: [1]}\n",
-        "field a.tables.cpu_memory[0]: 1 is not a list; it must be written",
+        "field a.tables.cpu_memory[0]: 1 is not a list; it must be a list of 3 numbers",
     ),
+    "row value": (
+        "a:\n  tables: {cpu_memory: [[1, 2, .nan]]}\n",
+        "field a.tables.cpu_memory[0][2]: nan is not finite; it must be a number of at least 0",
+    ),
+    "no profile": ("a:\n", "line 1, field a: nothing is not a mapping; it must be written as {key: value}"),
+    "both names": ("5: {btach: 1}\n", "p.yaml, line 1, field "),
     "layer": (
         "a:\n  layers:\n    - {forward_s: 1, mb: 2}\n",
-        "line 3, field a.layers[0].backward_s: 'backward_s' is missing; give forward_s, backward_s, mb",
+        "line 3, field a.layers[0].backward_s: is missing; it must be a number of at least 0",
     ),
     "demand": (
         "a:\n  worker: {cpus: 1}\n",
-        "line 2, field a.worker.memory_gb: 'memory_gb' is missing; give cpus, memory_gb",
+        "line 2, field a.worker.memory_gb: is missing; it must be a number of at least 0",
     ),
     "name": (
         "a:\n  name: b\n",

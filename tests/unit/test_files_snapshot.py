@@ -64,17 +64,17 @@ def test_the_standard_input(monkeypatch):
 WRONG = {
     "no time": (
         {"cluster": CLUSTER, "jobs": []},
-        "field now_s: 'now_s' is missing; it must be a number of at least 0",
+        "field now_s: is missing; it must be a number of at least 0",
     ),
     "no cluster": (
         {"now_s": 0, "jobs": []},
-        "field cluster: nothing is not a mapping; it must be written as key: value",
+        "field cluster: is missing; it must be written as {key: value}",
     ),
-    "no jobs": ({"now_s": 0, "cluster": CLUSTER}, "field jobs: nothing is not a list; 'jobs' must be a list"),
+    "no jobs": ({"now_s": 0, "cluster": CLUSTER}, "field jobs: is missing; it must be written as [...]"),
     "key": (snapshot(job(), job_s=1), "field job_s: unknown key 'job_s'; did you mean 'jobs'?"),
     "cluster": (
         {"now_s": 0, "cluster": {"nodes": [{"count": 1}]}, "jobs": []},
-        "field cluster.nodes[0].gpus: 'gpus' is missing; it must be a whole number from 1 to 1000000",
+        "field cluster.nodes[0].gpus: is missing; it must be a whole number from 1 to 1000000",
     ),
     "job key": (
         snapshot(job(alocation={})),
@@ -147,7 +147,7 @@ WRONG = {
     ),
     "no gpus": (
         snapshot(job(allocation={"V100-0": {"cpus": 2}})),
-        "allocation.V100-0.gpus: 'gpus' is missing; it must be",
+        "allocation.V100-0.gpus: is missing; it must be",
     ),
     "too many GPUs": (
         snapshot(*(job(i, allocation={"V100-0": {"gpus": 2}}) for i in "abc")),
@@ -174,6 +174,17 @@ def test_wrong_snapshots(tmp_path, case):
     assert "\n" not in str(caught.value)
     assert str(caught.value).startswith(f"{path}, line ")
     assert message in str(caught.value).replace(f"{tmp_path}/", "")
+
+
+@pytest.mark.parametrize("profile", ["{5: 1, batch: 2}", "&p {sync: *p}", "[&l [*l]]"])
+def test_odd_yaml_profiles(tmp_path, profile):
+    path = tmp_path / "s.yaml"
+    path.write_text(
+        "now_s: 0\ncluster: {nodes: [{count: 1, gpus: 1}]}\njobs:\n"
+        f"  - {{job_id: a, arrival_s: 0, gpus: 1, duration_s: 1, profile: {profile}}}\n"
+    )
+    with pytest.raises(InputError, match=r"s\.yaml, line 4, field jobs\[0\]\.profile"):
+        load_snapshot(path)
 
 
 def test_failures_are_sorted_by_time(tmp_path):
@@ -208,7 +219,7 @@ WRONG_FAILURES = {
     ),
     "cell": (
         "time_s,node,repair_s\n1,GPU-0,",
-        "f.csv, line 2, field repair_s: is empty; it must be a number above 0",
+        "f.csv, line 2, field repair_s: is missing; it must be a number above 0",
     ),
     "cells": (
         "time_s,node,repair_s\n1,GPU-0",

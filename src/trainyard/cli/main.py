@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import sys
 
-import click
 import typer
 
 from trainyard._version import __version__
 from trainyard.cli import compare, plan, policies, simulate, trace
 from trainyard.errors import InputError, TrainyardError
 
+# Click's base class of usage errors; typer brings its own click or uses the installed one, by version.
+UsageProblem: type[Exception] = typer.BadParameter.__mro__[2]
+
 app = typer.Typer(
     name="trainyard",
     help="Schedule deep-learning training jobs on shared GPU clusters: simulate, compare, plan.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
@@ -46,16 +47,14 @@ app.add_typer(trace.app, name="trace")
 def run() -> None:
     """Run the command line: 0 done, 2 the input is wrong (one line on stderr), 1 anything else."""
     try:
-        app(standalone_mode=False)
+        app(sys.argv[1:] or ["--help"], standalone_mode=False)
     except InputError as error:
         _fail(str(error), 2)
     except TrainyardError as error:
         _fail(str(error), 1)
-    except click.exceptions.Abort:
-        _fail("interrupted", 130)
-    except click.ClickException as error:
-        _fail(" ".join(error.format_message().split()), 2)
-    except KeyboardInterrupt:
+    except UsageProblem as error:
+        _fail(" ".join(getattr(error, "format_message", error.__str__)().split()), 2)
+    except (KeyboardInterrupt, typer.Abort):
         _fail("interrupted", 130)
     except BrokenPipeError:
         # The reader of our output went away; nothing is left to say, not even at exit.

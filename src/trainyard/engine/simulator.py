@@ -104,7 +104,7 @@ class Simulator:
     def _run(self) -> float:
         """Step through time; return when it ended."""
         self._push_failure()
-        while (at := self._next_time()) <= self.options.until_s and self._unfinished():
+        while self._unfinished() and (at := self._next_time()) <= self.options.until_s and at < math.inf:
             self._step(at)
             if self._progress is not None:
                 self._progress(len(self._ended))
@@ -164,6 +164,8 @@ class Simulator:
         number = round(rounds)
         if abs(rounds - number) < 1e-9:
             self._carry_out(self.yard.handle(DecisionDue(at)))
+            if not self.yard.running and self._next_time() == math.inf:
+                return  # nothing will ever change: another round would decide the same
             number += 1
         else:
             number = math.ceil(rounds)
@@ -257,13 +259,19 @@ def _outcomes(jobs: Sequence[Job], ended: dict[str, Ended], yard: Yard, end_s: f
                 start = nan if e.first_start_s is None else e.first_start_s
                 yield start, e.finish_s, e.ideal_s, e.fair_s, e.gpu_s, e.restarts, e.preemptions
 
-    columns = np.array(list(rows()), dtype=np.float64).reshape(-1, 7).T
+    start_s, finish_s, ideal_s, fair_s, gpu_s, restarts, preemptions = (
+        np.array(list(rows()), dtype=np.float64).reshape(-1, 7).T
+    )
     return Outcomes(
         [job.job_id for job in jobs],
         [job.tenant for job in jobs],
         np.array([job.gpus for job in jobs], dtype=np.int64),
         np.array([job.arrival_s for job in jobs], dtype=np.float64),
-        *columns[:5],
-        columns[5].astype(np.int64),
-        columns[6].astype(np.int64),
+        start_s,
+        finish_s,
+        ideal_s,
+        fair_s,
+        gpu_s,
+        restarts.astype(np.int64),
+        preemptions.astype(np.int64),
     )

@@ -1,8 +1,8 @@
 """The core: events in, instructions out. No I/O, no clock; it cannot tell simulated time from real time.
 
-Two views of the cluster are kept apart. The *target* is what the last plan wants: it is what policies see and
-what plans are checked against. What jobs *hold* follows as stops are confirmed: a start waits until no job that
-is still stopping sits on its nodes.
+Two views of the cluster are kept apart. The *target* is what the last plan wants: it is what policies see
+and what plans are checked against. What jobs *hold* follows as stops are confirmed: a start waits until no
+job that is still stopping sits on its nodes.
 """
 
 from __future__ import annotations

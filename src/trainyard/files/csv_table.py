@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Collection, Iterator, Sequence
 
 from trainyard.errors import InputError
-from trainyard.files.values import FieldError, Kind, near_miss
-
-T = TypeVar("T")
+from trainyard.files.checking import near_miss
+from trainyard.files.place import Place, on_line
 
 
 class CsvTable:
@@ -34,15 +32,12 @@ class CsvTable:
                 raise InputError(what, where=self.where, line=line)
             line = self._reader.line_num + 1
 
-    def need(self, name: str, kind: Kind[T], row: Sequence[str], line: int) -> T:
-        """Return the value of a cell that must not be empty."""
-        text = row[self.header.index(name)].strip()
-        try:
-            if text:
-                return kind.parse(text)
-            raise FieldError(f"is empty; it must be {kind.wanted}")
-        except FieldError as wrong:
-            raise InputError(wrong.what, where=self.where, line=line, field=name) from None
+    def records(self, columns: Collection[str]) -> Iterator[tuple[dict[str, str], Place]]:
+        """Return the cells of these columns that are not empty, by column, and the place, of every row."""
+        picked = [(name, i) for i, name in enumerate(self.header) if name in columns]
+        for line, row in self.rows():
+            cells = {name: cell for name, i in picked if (cell := row[i].strip())}
+            yield cells, on_line(self.where, line)
 
     def _next(self) -> list[str] | None:
         try:
@@ -52,10 +47,11 @@ class CsvTable:
             raise InputError(what, where=self.where, line=self._reader.line_num) from None
 
     def _check_header(self, known: Sequence[str], required: Sequence[str]) -> None:
+        absent = frozenset(known).difference(self.header)
         for name in self.header:
             if name and self.header.count(name) > 1:
                 raise self._header_error(f"column '{name}' is there twice; it must be there once", name)
-            if near := near_miss(name, self.header, known):
+            if name not in known and (near := near_miss(name, absent)):
                 raise self._header_error(near, name)
         for name in required:
             if name not in self.header:

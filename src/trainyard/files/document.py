@@ -12,8 +12,8 @@ from typing import Any
 import yaml
 
 from trainyard.errors import InputError
+from trainyard.files.place import LineOf, Path, Place
 from trainyard.files.reading import StrPath, name_of, read_text
-from trainyard.files.section import LineOf, Path, Section
 
 
 class _Loader(yaml.SafeLoader):
@@ -36,10 +36,10 @@ _Loader.add_implicit_resolver(
 )
 
 
-def load_document(path: StrPath, wanted: str) -> Section:
-    """Read a YAML or JSON file that holds one mapping: `wanted`."""
+def load_document(path: StrPath, wanted: str) -> tuple[object, Place]:
+    """Read a YAML or JSON file that should hold what is `wanted`; the place finds lines in it."""
     text, where = read_text(path, wanted), name_of(path)
-    return Section(_parsed(text, where), where, _line_finder(text))
+    return _parsed(text, where), Place(where, _line_finder(text))
 
 
 def _parsed(text: str, where: str) -> object:
@@ -102,7 +102,7 @@ def _line_finder(text: str) -> LineOf:
 def _step(node: yaml.Node | None, key: object, line: int | None) -> tuple[yaml.Node | None, int | None]:
     if isinstance(node, yaml.MappingNode):
         for name, value in node.value:
-            if name.value == key:
+            if name.value == str(key):
                 return value, name.start_mark.line + 1
     if isinstance(node, yaml.SequenceNode) and isinstance(key, int) and key < len(node.value):
         return node.value[key], node.value[key].start_mark.line + 1

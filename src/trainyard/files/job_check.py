@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from trainyard.errors import InputError, did_you_mean
-from trainyard.files.values import FieldError
+from trainyard.errors import did_you_mean
+from trainyard.files.place import Place
 from trainyard.model.cluster import Cluster, Node
 from trainyard.model.job import Job
 
+NOWHERE = Place()
 SLACK = 1e-9  # CPUs and memory are floats: 0.1 x 3 must fit into 0.3
 
 
@@ -16,10 +17,7 @@ def check_jobs(jobs: Iterable[Job], cluster: Cluster, where: str) -> None:
     """Refuse the first job that could not run even if it had the whole cluster to itself."""
     check = JobCheck(cluster)
     for job in jobs:
-        try:
-            check(job)
-        except FieldError as wrong:
-            raise InputError(wrong.what, where=where, field=wrong.field) from None
+        check(job, Place(where))
 
 
 class JobCheck:
@@ -32,20 +30,20 @@ class JobCheck:
         self._gpus = {t: sum(node.gpus for node in nodes) for t, nodes in self._nodes.items()}
         self._workers: dict[tuple[str, float, float], int] = {}
 
-    def __call__(self, job: Job) -> None:
-        """Refuse a job that could not run."""
+    def __call__(self, job: Job, place: Place = NOWHERE) -> None:
+        """Refuse a job that could not run; `place` is where it stands."""
         room = self._gpus.get(job.gpu_type)
         if room is None:
             hint = did_you_mean(job.gpu_type, self._types)
-            raise FieldError(f"job '{job.job_id}' wants unknown GPU type '{job.gpu_type}'{hint}", "gpu_type")
+            raise place.error(f"job '{job.job_id}' wants unknown GPU type '{job.gpu_type}'{hint}", "gpu_type")
         if job.least_gpus > room:
             gpus = f"{job.least_gpus} {job.gpu_type} GPUs" if job.gpu_type else f"{job.least_gpus} GPUs"
             what = f"job '{job.job_id}' needs {gpus}; the cluster has {room}, ask for at most that"
-            raise FieldError(what, "gpus" if job.min_gpus is None else "min_gpus")
+            raise place.error(what, "gpus" if job.min_gpus is None else "min_gpus")
         if job.cpus is not None or job.memory_gb is not None:
-            self._check_beside(job, (job.cpus or 0.0) / job.gpus, (job.memory_gb or 0.0) / job.gpus)
+            self._check_beside(job, place, (job.cpus or 0.0) / job.gpus, (job.memory_gb or 0.0) / job.gpus)
 
-    def _check_beside(self, job: Job, cpus: float, memory_gb: float) -> None:
+    def _check_beside(self, job: Job, place: Place, cpus: float, memory_gb: float) -> None:
         """See that enough GPUs have beside them the CPUs and the memory that each worker asks for."""
         room = self._room(job.gpu_type, cpus, memory_gb)
         if room >= job.least_gpus:
@@ -53,7 +51,7 @@ class JobCheck:
         short_of_cpus = self._room(job.gpu_type, cpus, 0.0) < self._room(job.gpu_type, 0.0, memory_gb)
         field, asked = ("cpus", f"{cpus:g} CPUs") if short_of_cpus else ("memory_gb", f"{memory_gb:g} GB")
         what = f"job '{job.job_id}' asks for {asked} with each of {job.least_gpus} GPUs"
-        raise FieldError(f"{what}; the nodes have room for {room} such GPUs, ask for less", field)
+        raise place.error(f"{what}; the nodes have room for {room} such GPUs, ask for less", field)
 
     def _room(self, gpu_type: str, cpus: float, memory_gb: float) -> int:
         key = (gpu_type, cpus, memory_gb)

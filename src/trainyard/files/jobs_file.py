@@ -7,21 +7,24 @@ import gzip
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from trainyard.errors import InputError
 from trainyard.files.csv_table import CsvTable
-from trainyard.files.job_fields import DEFAULTS, JOB_KEYS, KINDS, REQUIRED, SLOTS, JobBuilder, accept_values
+from trainyard.files.job_reading import JobReader
 from trainyard.files.output import write_bytes_atomic
-from trainyard.files.profiles_file import parse_profile, profile_record
+from trainyard.files.place import Place, on_line
+from trainyard.files.profiles_file import profile_record
 from trainyard.files.reading import StrPath, name_of, read_text
-from trainyard.files.values import FieldError, near_miss, shown
 from trainyard.model.job import Job
 from trainyard.model.profile import Profile
 
-JSON_KEYS = frozenset(JOB_KEYS)
+DEFAULTS = {field.name: field.default for field in fields(Job)}
+COLUMNS = [name for name in DEFAULTS if name != "profile"]
+REQUIRED = [name for name in COLUMNS if DEFAULTS[name] is MISSING]
 ALWAYS_WRITTEN = (*REQUIRED, "duration_s")
 
 
@@ -32,71 +35,36 @@ def load_jobs(path: StrPath, profiles: Mapping[str, Profile]) -> list[Job]:
     if text.lstrip()[0] == "[":
         raise InputError("this is a JSON list; write one job object per line, without brackets", where=where)
     read = _json_jobs if text.lstrip()[0] == "{" else _csv_jobs
-    jobs = sorted(read(text, where, JobBuilder(profiles)), key=attrgetter("arrival_s"))
+    jobs = sorted(read(text, where, JobReader(profiles)), key=attrgetter("arrival_s"))
     if not jobs:
         raise InputError("there are no jobs after the header; add one line for each job", where=where)
     return jobs
 
 
-def _csv_jobs(text: str, where: str, builder: JobBuilder) -> Iterator[Job]:
-    table = CsvTable(text, where, tuple(KINDS), REQUIRED)
+def _csv_jobs(text: str, where: str, reader: JobReader) -> Iterator[Job]:
+    table = CsvTable(text, where, COLUMNS, REQUIRED)
     if not {"duration_s", "samples"} & set(table.header):
         what = "column 'duration_s' (or 'samples') is missing; add it to the first line and to every row"
         raise InputError(what, where=where, line=1, field="duration_s")
-    cells = [
-        (i, name, SLOTS[name], KINDS[name].parse) for i, name in enumerate(table.header) if name in KINDS
-    ]
-    defaults = list(DEFAULTS.values())
-    for line, row in table.rows():
-        values = defaults.copy()
-        name = ""
-        try:
-            for i, name, slot, parse in cells:  # noqa: B007 - the name is for the error below
-                text = row[i].strip()
-                if text:
-                    values[slot] = parse(text)
-            yield builder.build(values, line)
-        except FieldError as wrong:
-            raise InputError(wrong.what, where=where, line=line, field=wrong.field or name) from None
+    return (reader.read(cells, place, cells=True) for cells, place in table.records(COLUMNS))
 
 
-def _json_jobs(text: str, where: str, builder: JobBuilder) -> Iterator[Job]:
-    profiles: dict[str, Profile] = {}
+def _json_jobs(text: str, where: str, reader: JobReader) -> Iterator[Job]:
     for line, row in enumerate(io.StringIO(text), start=1):
-        if not row.strip():
-            continue
-        data = _json_object(row, where, line)
-        for key in sorted(data.keys() - JSON_KEYS):
-            if near := near_miss(key, data, JSON_KEYS):
-                raise InputError(near, where=where, line=line, field=key)
-        profile = _inline_profile(data.get("profile"), where, line, profiles)
-        try:
-            yield builder.build(accept_values(data, profile), line)
-        except FieldError as wrong:
-            raise InputError(wrong.what, where=where, line=line, field=wrong.field) from None
+        if row.strip():
+            place = on_line(where, line)
+            yield reader.read(_json_value(row, place), place)
 
 
-def _json_object(row: str, where: str, line: int) -> dict[str, Any]:
+def _json_value(row: str, place: Place) -> object:
     try:
-        data = json.loads(row.rstrip())
+        return json.loads(row.rstrip())
     except json.JSONDecodeError as error:
         what = f"not valid JSON: {error.msg} at column {error.colno}; every line must be one JSON object"
-        raise InputError(what, where=where, line=line) from None
+        raise place.error(what) from None
     except (ValueError, RecursionError):
-        raise InputError("a number too long or nesting too deep to be read", where=where, line=line) from None
-    if not isinstance(data, dict):
-        raise InputError(f"{shown(data)} is not a JSON object; it must be {{...}}", where=where, line=line)
-    return data
-
-
-def _inline_profile(data: object, where: str, line: int, seen: dict[str, Profile]) -> Profile | None:
-    """Read a job's own profile; equal ones become one object."""
-    if data is None:
-        return None
-    text = json.dumps(data, sort_keys=True)
-    if text not in seen:
-        seen[text] = parse_profile(data, where, line_of=lambda _: line, path=("profile",))
-    return seen[text]
+        what = "a number too long or nesting too deep to be read; every line must be one short JSON object"
+        raise place.error(what) from None
 
 
 def write_jobs(path: StrPath, jobs: Iterable[Job]) -> None:
@@ -114,7 +82,9 @@ def _csv_text(jobs: Sequence[Job], where: str) -> str:
         if _has_own_profile(job):
             what = f"job '{job.job_id}' has a profile of its own, which CSV cannot hold; write a .jsonl file"
             raise InputError(what, where=where)
-    columns = [n for n in KINDS if n in ALWAYS_WRITTEN or any(getattr(job, n) != DEFAULTS[n] for job in jobs)]
+    columns = [
+        n for n in COLUMNS if n in ALWAYS_WRITTEN or any(getattr(job, n) != DEFAULTS[n] for job in jobs)
+    ]
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
@@ -129,7 +99,7 @@ def _jsonl_text(jobs: Sequence[Job]) -> str:
 
 def job_record(job: Job) -> dict[str, Any]:
     """Return a job as an object of a jobs file, without what has its default value."""
-    record = {n: getattr(job, n) for n in KINDS if getattr(job, n) != DEFAULTS[n]}
+    record = {n: getattr(job, n) for n in COLUMNS if getattr(job, n) != DEFAULTS[n]}
     if job.profile is not None and _has_own_profile(job):
         record["profile"] = profile_record(job.profile)
     return record

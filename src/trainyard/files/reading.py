@@ -20,7 +20,7 @@ def name_of(path: StrPath) -> str:
     return "standard input" if str(path) == "-" else str(path)
 
 
-def read_text(path: StrPath, wanted: str) -> str:
+def read_text(path: StrPath, wanted: str = "data") -> str:
     """Return the text of a file, gzip or plain ("-": standard input), that should hold what is `wanted`."""
     where = name_of(path)
     text = _decoded(_unzipped(_read_bytes(path, where), where), where)

@@ -49,7 +49,7 @@ class Allocation:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What should run now, as changes against what runs: None stops a job, jobs not named stay as they are."""
+    """What should run now, as changes against what runs: None stops a job; jobs not named stay."""
 
     kept: Mapping[str, Allocation] = field(default_factory=dict)
     changes: Mapping[str, Allocation | None] = field(default_factory=dict)

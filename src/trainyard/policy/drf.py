@@ -1,7 +1,8 @@
 """Size stage: dominant resource fairness (Ghodsi et al., NSDI'11) among jobs.
 
-Every job first gets its smallest size, in the order of the order stage, as long as there is room; then one GPU
-at a time goes to the job with the smallest weighted dominant share until nothing fits or everybody has enough.
+Every job first gets its smallest size, in the order of the order stage, as long as there is room; then one
+GPU at a time goes to the job with the smallest weighted dominant share, until the cluster is full or
+everybody has enough.
 """
 
 from __future__ import annotations

@@ -37,9 +37,8 @@ def parse_policy(text: str) -> Policy:
         made = _make(entry, given, text)
         for stage in entry.stages:
             if stage in stages:
-                raise InputError(
-                    f"policy '{text}': '{named[stage]}' and '{name}' both fill the {stage} stage; name at most one"
-                )
+                both = f"'{named[stage]}' and '{name}' both fill the {stage} stage"
+                raise InputError(f"policy '{text}': {both}; name at most one")
             stages[stage], named[stage] = made, name
     for stage in STAGES:
         if stage not in stages:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -97,9 +98,9 @@ class Srsf(KeyOrder):
 class Las(KeyOrder):
     """Least attained service first; with thresholds, discretised into queues (Tiresias, NSDI'19).
 
-    Service is GPU-time (`threshold_gpu_s`) or plain run time (`threshold_s`). Inside a queue jobs that run come
-    before jobs that wait, then first come, first served. A job that reaches the end of its queue moves to the
-    next one at that moment, not only when something else happens.
+    Service is GPU-time (`threshold_gpu_s`) or plain run time (`threshold_s`). Inside a queue jobs that run
+    come before jobs that wait, then first come, first served. A job that reaches the end of its queue moves
+    to the next one at that moment, not only when something else happens.
     """
 
     def __init__(
@@ -111,7 +112,7 @@ class Las(KeyOrder):
         if threshold_gpu_s and threshold_s:
             raise InputError("las takes threshold_gpu_s or threshold_s, not both")
         limits = threshold_gpu_s or threshold_s
-        if any(a >= b for a, b in zip(limits, limits[1:], strict=False)):
+        if any(a >= b for a, b in pairwise(limits)):
             raise InputError(f"thresholds must grow, but are {':'.join(f'{x:g}' for x in limits)}")
         if queues is not None and queues != len(limits) + 1:
             raise InputError(f"{queues} queues need {queues - 1} thresholds (a:b:c), {len(limits)} given")

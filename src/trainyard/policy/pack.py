@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
@@ -51,12 +52,10 @@ def best_fit(usable: Ints, gpus: int) -> int | None:
     return i if usable[i] >= gpus else None
 
 
-def fewest_nodes(usable: Ints, gpus: int) -> list[tuple[int, int]] | None:
-    """Fill the nodes with the most usable GPUs, and put the rest where it fits best."""
+def fewest_nodes(usable: Ints, gpus: int) -> list[tuple[int, int]]:
+    """Fill the nodes with the most usable GPUs, and put the rest where it fits best; there must be enough."""
     order = np.argsort(-usable, kind="stable")
     filled = np.cumsum(usable[order])
-    if not filled.size or filled[-1] < gpus:
-        return None
     whole = int(np.searchsorted(filled, gpus))
     parts = [(int(i), int(usable[i])) for i in order[:whole]]
     rest = gpus - (int(filled[whole - 1]) if whole else 0)
@@ -67,17 +66,20 @@ def fewest_nodes(usable: Ints, gpus: int) -> list[tuple[int, int]] | None:
     return [*parts, (last, rest)]
 
 
-def one_type(request: Request, usable: Ints, nodes: NodeTable) -> Ints | None:
-    """Keep only the fastest GPU type with room for the whole gang; all types if no type could ever hold it."""
-    if request.gpu_type >= 0 or len(nodes.types) == 1:
-        return usable
-    if request.gpus > int(nodes.gpus_of_type.max()):
-        return usable
+def by_type(request: Request, free: Free, nodes: NodeTable) -> Iterator[Ints]:
+    """Yield usable GPUs per node, one GPU type at a time: the fastest with room for the whole gang first.
+
+    Types are mixed only if no type alone could ever hold the gang.
+    """
+    usable = usable_gpus(request, free, nodes)
+    if request.gpu_type >= 0 or len(nodes.types) == 1 or request.gpus > int(nodes.gpus_of_type.max()):
+        if int(usable.sum()) >= request.gpus:
+            yield usable
+        return
     room = np.bincount(nodes.type, weights=usable, minlength=len(nodes.types))
     for type_ in by_speed(nodes):
         if room[type_] >= request.gpus:
-            return np.where(nodes.type == type_, usable, 0)
-    return None
+            yield np.where(nodes.type == type_, usable, 0)
 
 
 class Pack(Place):
@@ -90,18 +92,14 @@ class Pack(Place):
         """Place one gang."""
         if free.total < request.gpus:
             return None
-        usable = one_type(request, usable_gpus(request, free, nodes), nodes)
-        if usable is None:
-            return None
-        one = best_fit(usable, request.gpus)
-        if one is not None:
-            return allocate(request, [(one, request.gpus)], free, nodes)
-        parts = fewest_nodes(usable, request.gpus)
-        if parts is None or (self.require and len(parts) > self._least_nodes(request, nodes)):
-            return None
-        return allocate(request, parts, free, nodes)
+        for usable in by_type(request, free, nodes):
+            one = best_fit(usable, request.gpus)
+            parts = [(one, request.gpus)] if one is not None else fewest_nodes(usable, request.gpus)
+            if not self.require or len(parts) <= self._least_nodes(request, nodes):
+                return allocate(request, parts, free, nodes)
+        return None
 
     def _least_nodes(self, request: Request, nodes: NodeTable) -> int:
-        largest = nodes.gpus if request.gpu_type < 0 else nodes.gpus[nodes.type == request.gpu_type]
-        filled = np.cumsum(np.sort(largest)[::-1])
-        return int(np.searchsorted(filled, request.gpus)) + 1
+        """Nodes that the gang needs in an empty cluster."""
+        empty = Free.all_of(nodes)
+        return min(len(fewest_nodes(usable, request.gpus)) for usable in by_type(request, empty, nodes))

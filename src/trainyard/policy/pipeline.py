@@ -59,13 +59,11 @@ class _Starts:
         if fill == "greedy":
             self._fill(self.policy.order.rank(self.snapshot), None)
             return self.started
-        passed = 0
-        for row in self.policy.order.heads(self.snapshot):
+        for place, row in enumerate(self.policy.order.heads(self.snapshot)):
             if not self._start(row):
                 if fill == "easy":
-                    self._fill(self.policy.order.rank(self.snapshot)[passed + 1 :], row)
+                    self._fill(self.policy.order.rank(self.snapshot)[place + 1 :], row)
                 break
-            passed += 1
         return self.started
 
     def _request(self, row: int) -> Request:
@@ -161,25 +159,46 @@ class _Reselection:
         for i in np.flatnonzero(chosen & changed[ranked]).tolist():
             if failed[i]:
                 continue
-            request = self._request(int(ranked[i]), int(demand[i]), -1 if types is None else int(types[i]))
-            allocation = self.policy.place.put(request, scratch, self.snapshot.nodes, self.snapshot.seed)
+            row, type_ = int(ranked[i]), -1 if types is None else int(types[i])
+            allocation = self._put(row, int(demand[i]), type_, scratch)
             if allocation is None:
                 failed |= self._alike(ranked, demand, i)
             else:
-                changes[request.job.job_id] = allocation
+                changes[self.table.jobs[row].job_id] = allocation
         return _Attempt(changes, rows, failed)
 
+    def _sizes(self, row: int, gpus: int) -> range:
+        """Sizes to try: where they are ours to choose, rather smaller than not at all."""
+        if not gpus:
+            return range(0)
+        least = gpus if isinstance(self.policy.size, Fixed) else int(self.table.data[C.LEAST, row])
+        return range(gpus, least - 1, -1)
+
+    def _put(self, row: int, gpus: int, gpu_type: int, scratch: Free) -> Allocation | None:
+        for size in self._sizes(row, gpus):
+            request = self._request(row, size, gpu_type)
+            allocation = self.policy.place.put(request, scratch, self.snapshot.nodes, self.snapshot.seed)
+            if allocation is not None:
+                return allocation
+        return None
+
     def _select(self, ranked: Ints, demand: Ints) -> tuple[Mask, Ints | None]:
-        """Choose who runs, and on a mixed cluster on which GPU type (-1: on what it holds, or on any)."""
+        """Choose who runs, and on a mixed cluster on which GPU type (-1: on what it holds, or on any).
+
+        A size that no GPU type has room for is cut in `demand`.
+        """
         if len(self.snapshot.nodes.types) == 1:
-            return greedy(demand, self.snapshot.up_gpus), None
+            return greedy(demand, self.snapshot.up_gpus) & (demand > 0), None
         pools = Pools(self.snapshot)
-        found = [
-            pools.take(row, gpus) if gpus > 0 else None
-            for row, gpus in zip(ranked.tolist(), demand.tolist(), strict=True)
-        ]
-        chosen = np.array([f is not None for f in found], dtype=np.bool_)
-        return chosen, np.array([-1 if f is None else f for f in found], dtype=np.int64)
+        chosen: Mask = np.zeros(ranked.size, dtype=np.bool_)
+        types: Ints = np.full(ranked.size, -1, dtype=np.int64)
+        for i, (row, gpus) in enumerate(zip(ranked.tolist(), demand.tolist(), strict=True)):
+            for size in self._sizes(row, gpus):
+                found = pools.take(row, size)
+                if found is not None:
+                    chosen[i], types[i], demand[i] = True, found, size
+                    break
+        return chosen, types
 
     def _release(self, changed: Mask) -> tuple[Free, Changes]:
         """Give back what every running job holds that does not stay as it is."""
@@ -196,13 +215,14 @@ class _Reselection:
         return self.policy.tune.request(self.table.jobs[row], gpus, constraint if gpu_type < 0 else gpu_type)
 
     def _alike(self, ranked: Ints, demand: Ints, i: int) -> Mask:
-        """Waiting jobs that ask for the same as one that found no place: they would not find one either."""
+        """A job that found no place, and later ones that ask for the same: they would not find one either."""
         job = self.table.jobs[ranked[i]]
         type_ = self.table.column(C.TYPE)[ranked]
         alike: Mask = (demand == demand[i]) & (type_ == type_[i]) & (self.held[ranked] == 0)
-        if job.cpus is not None or job.memory_gb is not None or self.held[ranked[i]] > 0:
-            alike = np.zeros_like(alike)
-            alike[i] = True
+        if job.cpus is not None or job.memory_gb is not None:
+            alike[:] = False
+        alike[:i] = False
+        alike[i] = True
         return alike
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from trainyard.model.allocation import Allocation
 from trainyard.model.cluster import NodeTable
-from trainyard.policy.pack import allocate, one_type, usable_gpus
+from trainyard.policy.pack import allocate, by_type
 from trainyard.policy.snapshot import Free
 from trainyard.policy.stages import Place, Request
 
@@ -18,8 +18,8 @@ class Random(Place):
 
     def put(self, request: Request, free: Free, nodes: NodeTable, seed: int) -> Allocation | None:
         """Place one gang."""
-        usable = one_type(request, usable_gpus(request, free, nodes), nodes)
-        if usable is None or int(usable.sum()) < request.gpus:
+        usable = next(by_type(request, free, nodes), None)
+        if usable is None:
             return None
         draw = np.random.default_rng([seed, zlib.crc32(request.job.job_id.encode())])
         parts: list[tuple[int, int]] = []

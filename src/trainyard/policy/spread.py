@@ -6,7 +6,7 @@ import heapq
 
 from trainyard.model.allocation import Allocation
 from trainyard.model.cluster import NodeTable
-from trainyard.policy.pack import allocate, one_type, usable_gpus
+from trainyard.policy.pack import allocate, by_type
 from trainyard.policy.snapshot import Free
 from trainyard.policy.stages import Place, Request
 
@@ -16,8 +16,8 @@ class Spread(Place):
 
     def put(self, request: Request, free: Free, nodes: NodeTable, seed: int) -> Allocation | None:
         """Place one gang, worker by worker."""
-        usable = one_type(request, usable_gpus(request, free, nodes), nodes)
-        if usable is None or int(usable.sum()) < request.gpus:
+        usable = next(by_type(request, free, nodes), None)
+        if usable is None:
             return None
         heap = [(-count, i) for i, count in enumerate(usable.tolist()) if count > 0]
         heapq.heapify(heap)

@@ -1,0 +1,1 @@
+"""Traces: readers of published ones, generators calibrated to them, and their statistics."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from trainyard.errors import InputError, did_you_mean
 from trainyard.files.jobs_file import load_jobs
@@ -57,6 +58,8 @@ def read_trace(path: StrPath, format: str | None = None) -> Trace:
     source = Source.open(path)
     name = format or _detect(source)
     if name == JOBS:
+        if not Path(path).is_file():
+            raise InputError("a jobs file that can be read only once needs --format jobs", where=source.where)
         return _jobs_file(path)
     short = name in _SHORT_READERS and _is_short(source.head())
     return (_SHORT_READERS if short else _READERS)[name](source)

@@ -9,9 +9,8 @@ for each task, 8.2 % of them, clamped at 172,800 s.
 
 from __future__ import annotations
 
-from itertools import groupby
-from math import ceil
-from operator import methodcaller
+from dataclasses import dataclass
+from math import ceil, inf
 from pathlib import Path
 
 from trainyard.errors import InputError
@@ -29,15 +28,40 @@ HOUR_S = 3600.0
 STATES = ("Running", "Terminated", "Failed", "Waiting")
 
 
+@dataclass(slots=True)
+class _Gang:
+    """What is known of a job after some of its tasks."""
+
+    gpus: int = 0
+    start: float = inf
+    end: float = -inf
+    status: str = ""
+    timed: bool = True
+    shares: bool = False
+
+    def take(self, task: Row) -> None:
+        """Add a task, if it has GPUs."""
+        plan, instances = task.number("plan_gpu", 0), task.whole("inst_num", 0)
+        if plan <= 0 or instances <= 0:
+            return
+        start, end = task.number("start_time", 0), task.number("end_time", 0)
+        self.timed &= start > 0 and end > 0
+        self.start, self.end = min(self.start, start), max(self.end, end)
+        self.gpus += instances * max(1, ceil(plan / 100))
+        self.shares |= plan % 100 > 0
+        self.status = self.status or task.text("status")
+
+
 def read(source: Source) -> Trace:
     """Read the tables: `source` is either of them, the other one lies beside it."""
     tasks, jobs = _tables(source)
-    submitted = {row.text("job_name"): row for row in headerless(jobs, JOB_COLUMNS)} if jobs else {}
+    gangs: dict[str, _Gang] = {}
+    for row in headerless(tasks, TASK_COLUMNS):
+        gangs.setdefault(row.text("job_name"), _Gang()).take(row)
+    submitted = _submissions(jobs) if jobs else {}
     rows = Collector(tasks.where, NAME)
-    by_name = methodcaller("text", "job_name")
-    # The tables are sorted by nothing, so the tasks of a job are brought together first.
-    for name, group in groupby(sorted(headerless(tasks, TASK_COLUMNS), key=by_name), key=by_name):
-        _add(rows, name, list(group), submitted.get(name))
+    for name, gang in gangs.items():
+        _add(rows, name, gang, submitted.get(name, ("", gang.status, gang.start)))
     return rows.trace(on_epoch=True)
 
 
@@ -62,27 +86,23 @@ def _beside(source: Source, this: str, other: str) -> Source | None:
     return Source.open(there) if there != path and there.is_file() else None
 
 
-def _add(rows: Collector, name: str, tasks: list[Row], job: Row | None) -> None:
-    with_gpus = [t for t in tasks if t.number("plan_gpu", 0) > 0 and t.number("inst_num", 0) > 0]
-    timed = [t for t in with_gpus if t.number("start_time", 0) and t.number("end_time", 0)]
-    if not with_gpus:
-        return rows.drop("no GPUs")
-    if len(timed) < len(with_gpus):
+def _submissions(jobs: Source) -> dict[str, tuple[str, str, float]]:
+    """Return user, status and time of submission of every job that has one."""
+    return {
+        row.text("job_name"): (row.text("user"), row.text("status"), row.number("start_time"))
+        for row in headerless(jobs, JOB_COLUMNS)
+        if row.text("start_time")
+    }
+
+
+def _add(rows: Collector, name: str, gang: _Gang, submitted: tuple[str, str, float]) -> None:
+    if gang.gpus and not gang.timed:
         return rows.drop("no start or no end")
-    start = min(t.number("start_time") for t in timed)
-    end = max(t.number("end_time") for t in timed)
-    arrival = job.number("start_time", start) if job else start
-    if any(t.number("plan_gpu") % 100 for t in timed):
+    if gang.shares:
         rows.change("share of a GPU rounded up to a whole one")
-    tenant = job.text("user") if job else ""
-    status = (job or timed[0]).text("status")
-    # Both clocks are off by a constant that keeps the hour of the day and the day of the week in UTC+8.
-    gpus = sum(map(_gpus, timed))
-    return rows.add(name, arrival + 8 * HOUR_S, gpus, end - start, tenant=tenant, status=status)
-
-
-def _gpus(task: Row) -> int:
-    return task.whole("inst_num") * max(1, ceil(task.number("plan_gpu") / 100))
+    user, status, arrival = submitted
+    # The clock is off by a constant that keeps the hour of the day and the day of the week in UTC+8.
+    return rows.add(name, arrival + 8 * HOUR_S, gang.gpus, gang.end - gang.start, tenant=user, status=status)
 
 
 def is_row(cells: list[str]) -> bool:

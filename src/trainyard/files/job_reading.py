@@ -1,0 +1,78 @@
+"""One job of a file: its fields, and what must hold between them and among jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from trainyard.errors import did_you_mean
+from trainyard.files.checking import check
+from trainyard.files.place import Path, Place, dotted
+from trainyard.files.profiles_file import parse_profile
+from trainyard.model.job import Job
+from trainyard.model.profile import Profile
+
+
+class JobReader:
+    """Reads the jobs of one file; no id may come twice, and equal profiles become one object."""
+
+    def __init__(self, profiles: Mapping[str, Profile]) -> None:
+        from trainyard.files import schemas
+
+        self._row, self._object = schemas.JOB_ROW, schemas.JOB
+        self._profiles = profiles
+        self._inline: dict[str, Profile] = {}
+        self._seen: dict[str, Path | int | None] = {}
+
+    def read(self, data: object, place: Place, *, cells: bool = False) -> Job:
+        """Read a job from a mapping; keys that are not a job's are somebody else's."""
+        given = check(self._row if cells else self._object, data, place, cells=cells)
+        if "profile" in given:
+            given["profile"] = self._own(given["profile"], place.at("profile"))
+        elif "model" in given:
+            given["profile"] = self._named(given["model"], place)
+        job = Job(**given)
+        self._once(job.job_id, place)
+        _check_work(job, place)
+        _check_range(job, place)
+        return job
+
+    def _once(self, job_id: str, place: Place) -> None:
+        if job_id in self._seen:
+            first = self._seen[job_id]
+            taken = dotted(first) if isinstance(first, tuple) else f"line {first}"
+            raise place.error(
+                f"'{job_id}' is already the id of the job in {taken}; it must be unique", "job_id"
+            )
+        self._seen[job_id] = place.path or place.line_of(())
+
+    def _own(self, data: Any, place: Place) -> Profile:
+        key = repr(data)
+        if key not in self._inline:
+            self._inline[key] = parse_profile(data, place.where, line_of=place.line_of, path=place.path)
+        return self._inline[key]
+
+    def _named(self, model: str, place: Place) -> Profile:
+        if model not in self._profiles:
+            hint = did_you_mean(model, self._profiles) or "; give a file with its profile"
+            raise place.error(f"unknown model '{model}'{hint}", "model")
+        return self._profiles[model]
+
+
+def _check_work(job: Job, place: Place) -> None:
+    if (job.duration_s is None) == (job.samples is None):
+        both = "are both empty" if job.samples is None else "are both given"
+        raise place.error(f"duration_s and samples {both}; give exactly one of them", "duration_s")
+    if job.samples is not None and job.profile is None:
+        what = "samples need a model or a profile to tell their speed; give one, or duration_s"
+        raise place.error(what, "samples")
+
+
+def _check_range(job: Job, place: Place) -> None:
+    least, gpus, most = job.min_gpus, job.gpus, job.max_gpus
+    if least is not None and most is not None and least > most:
+        raise place.error(f"{least} is more than max_gpus {most}; it must be at most max_gpus", "min_gpus")
+    if least is not None and least > gpus:
+        raise place.error(f"{least} is more than gpus {gpus}; it must be at most gpus", "min_gpus")
+    if most is not None and most < gpus:
+        raise place.error(f"{most} is less than gpus {gpus}; it must be at least gpus", "max_gpus")

@@ -1,0 +1,210 @@
+"""What may stand in each file, as pydantic schemas; imported only when a file is read.
+
+Records of jobs and profiles are made from the model's dataclasses, so a field added there may stand in files.
+Descriptions end up in error messages: "it must be ...".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from types import NoneType
+from typing import Annotated, Any, NotRequired, get_args, get_origin, get_type_hints
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    TypeAdapter,
+    with_config,
+)
+from pydantic_core import PydanticCustomError
+from typing_extensions import TypedDict
+
+from trainyard.files.checking import near_miss
+from trainyard.model.job import Job
+from trainyard.model.profile import Profile
+
+MAX_GPUS = 1_000_000
+
+
+def _whole(value: Any) -> Any:
+    """Take 8.0 for 8: spreadsheets and data frames write it so."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _digits(value: Any) -> Any:
+    """Take a whole number for a name."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _given(value: Any) -> Any:
+    """Leave out what is null: it counts as not given."""
+    return {k: v for k, v in value.items() if v is not None} if isinstance(value, dict) else value
+
+
+def _open(record: Any) -> BeforeValidator:
+    """Allow keys that nobody reads, but not those that are almost one that is not given; "" is like null."""
+    known = frozenset(record.__annotations__)
+
+    def given(value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        for name in sorted(map(str, value.keys() - known)):
+            if near := near_miss(name, known.difference(value)):
+                raise PydanticCustomError("near_miss", "{what}", {"what": near, "name": name})
+        return {k: v for k, v in value.items() if v is not None and v != ""}
+
+    return BeforeValidator(given)
+
+
+GIVEN, WHOLE, DIGITS = BeforeValidator(_given), BeforeValidator(_whole), BeforeValidator(_digits)
+LINE = StringConstraints(strip_whitespace=True, min_length=1, pattern=r"^[^\p{C}\p{Zl}\p{Zp}]*$")  # printable
+SOME_NODES = "a list of at least one, such as [{count: 4, gpus: 8}]"
+CLOSED = ConfigDict(extra="forbid")
+
+AtLeastZero = Annotated[float, Field(ge=0, allow_inf_nan=False, description="a number of at least 0")]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False, description="a number above 0")]
+WholeCell = Annotated[int, Field(ge=1, le=MAX_GPUS, description=f"a whole number from 1 to {MAX_GPUS}")]
+Count = Annotated[WholeCell, WHOLE]
+CountFrom0 = Annotated[
+    int, Field(ge=0, le=MAX_GPUS, description=f"a whole number from 0 to {MAX_GPUS}"), WHOLE
+]
+Batch = Annotated[int, Field(ge=1, le=10**9, description="a whole number from 1 to 1000000000"), WHOLE]
+Flag = Annotated[bool, Field(description="true or false")]
+Text = Annotated[str, LINE, Field(description="one line of text")]
+TypeName = Annotated[Text, Field(description="one line of text such as 'V100'")]
+ModelName = Annotated[Text, Field(description="one line of text such as 'resnet50'")]
+JobId = Annotated[Text, Field(description="one line of text such as 'job-17'")]
+
+
+@with_config(CLOSED)
+class GpuTypeEntry(TypedDict, total=False):
+    """A GPU type of a cluster file."""
+
+    speed: Positive
+    memory_gb: Positive
+
+
+@with_config(CLOSED)
+class NodeEntry(TypedDict):
+    """Equal nodes of a cluster file."""
+
+    count: Count
+    gpus: Count
+    gpu_type: NotRequired[TypeName]
+    prefix: NotRequired[Annotated[Text, Field(description="one line of text such as 'rack1'")]]
+    cpus: NotRequired[Positive]
+    memory_gb: NotRequired[Positive]
+    network_gbps: NotRequired[Positive]
+    intra_gbps: NotRequired[Positive]
+    storage_mbps: NotRequired[Positive]
+
+
+@with_config(CLOSED)
+class ClusterEntry(TypedDict):
+    """A cluster file."""
+
+    name: NotRequired[Annotated[Text, Field(description="one line of text such as 'lab'")]]
+    gpu_types: NotRequired[dict[Text, Annotated[GpuTypeEntry, GIVEN]]]
+    nodes: Annotated[list[Annotated[NodeEntry, GIVEN]], Field(min_length=1, description=SOME_NODES)]
+
+
+@with_config(CLOSED)
+class SnapshotEntry(TypedDict):
+    """A snapshot; its jobs are read one by one."""
+
+    now_s: AtLeastZero
+    cluster: Annotated[ClusterEntry, GIVEN]
+    jobs: list[dict[str, Any]]
+
+
+@with_config(CLOSED)
+class ShareEntry(TypedDict):
+    """What a job of a snapshot holds on a node."""
+
+    gpus: CountFrom0
+    servers: NotRequired[CountFrom0]
+    cpus: NotRequired[AtLeastZero]
+    memory_gb: NotRequired[AtLeastZero]
+
+
+class ProgressEntry(TypedDict, total=False):
+    """How far a job of a snapshot is."""
+
+    remaining_samples: Positive
+    remaining_s: Positive
+    attained_gpu_s: AtLeastZero
+    allocation: dict[Text, Annotated[ShareEntry, GIVEN]]
+
+
+class FailureRow(TypedDict):
+    """A row of a failures file."""
+
+    time_s: AtLeastZero
+    node: Annotated[Text, Field(description="one line of text such as 'V100-0'")]
+    repair_s: Positive
+
+
+# Types made at run time, which type checkers cannot follow.
+_typed_dict: Any = TypedDict
+_list: Any = list
+_dict: Any = dict
+
+
+def _record(cls: Any, kinds: Mapping[Any, Any], config: ConfigDict) -> Any:
+    """Make the schema of a dataclass in files; `kinds` says what its types, or single fields, become."""
+    hints, keys = get_type_hints(cls), {}
+    for field in fields(cls):
+        if cls is Profile and field.name == "name":
+            continue  # it is the key that the profile stands under
+        kind = kinds[field.name] if field.name in kinds else _in_files(hints[field.name], kinds)
+        needed = field.default is MISSING and field.default_factory is MISSING
+        keys[field.name] = kind if needed else NotRequired[kind]
+    return with_config(config)(_typed_dict(cls.__name__, keys))
+
+
+def _in_files(hint: Any, kinds: Mapping[Any, Any]) -> Any:
+    """Return what stands in a file for a type of the model."""
+    parts: Any = get_args(hint)
+    if NoneType in parts:
+        return _in_files(parts[0], kinds)
+    if is_dataclass(hint) and isinstance(hint, type):
+        return Annotated[_record(hint, kinds, CLOSED), GIVEN, AfterValidator(lambda given: hint(**given))]
+    if get_origin(hint) is tuple:
+        assert len({*parts} - {Ellipsis}) == 1, f"{hint}: all parts of a tuple must have one type"
+        size = None if Ellipsis in parts else len(parts)
+        wanted = f"a list of {size} numbers" if size else "written as [...]"
+        limits = Field(min_length=size, max_length=size, description=wanted)
+        return Annotated[_list[_in_files(parts[0], kinds)], limits, AfterValidator(tuple)]
+    if get_origin(hint) is Mapping:
+        return _dict[Text, _in_files(parts[1], kinds)]
+    return kinds.get(hint, hint)
+
+
+# All numbers of a profile are at least 0; a speed follows from per_sample_s by division.
+PROFILE_KINDS = {float: AtLeastZero, int: Batch, bool: Flag, str: Text, "per_sample_s": dict[Text, Positive]}
+ROW_KINDS = {
+    float: Positive,
+    int: WholeCell,
+    str: Text,
+    "job_id": JobId,
+    "arrival_s": AtLeastZero,
+    "model": ModelName,
+    "gpu_type": TypeName,
+    "profile": Any,  # read by itself, so that equal ones become one object
+}
+JOB_KINDS = ROW_KINDS | {int: Count, str: Annotated[Text, DIGITS], "job_id": Annotated[JobId, DIGITS]}
+OPEN = ConfigDict(extra="ignore")
+_job = _record(Job, JOB_KINDS, OPEN)
+
+CLUSTER = TypeAdapter[ClusterEntry](Annotated[ClusterEntry, GIVEN])
+PROFILE = TypeAdapter[Profile](_in_files(Profile, PROFILE_KINDS))
+PROFILES = TypeAdapter[dict[str, Any]](dict[Text, Any])
+JOB_ROW: TypeAdapter[dict[str, Any]] = TypeAdapter(_record(Job, ROW_KINDS, OPEN))
+JOB: TypeAdapter[dict[str, Any]] = TypeAdapter(Annotated[_job, _open(_job)])  # type: ignore[arg-type]
+SNAPSHOT = TypeAdapter[SnapshotEntry](Annotated[SnapshotEntry, GIVEN])
+PROGRESS = TypeAdapter[ProgressEntry](Annotated[ProgressEntry, _open(ProgressEntry)])
+FAILURE = TypeAdapter[FailureRow](FailureRow)
