@@ -29,37 +29,31 @@ def _check_gang(snapshot: Snapshot, job: Job, allocation: Allocation) -> None:
         raise PlanError(
             f"job {job.job_id} gets {allocation.gpus} GPUs but takes {job.least_gpus} to {job.most_gpus}"
         )
-    seen: set[str] = set()
-    for share in allocation.shares:
-        at = nodes.index.get(share.node)
-        if at is None or share.node in seen:
-            raise PlanError(
-                f"job {job.job_id}: node {share.node} is {'unknown' if at is None else 'named twice'}"
-            )
-        if job.gpu_type and share.gpus and nodes.types[nodes.type[at]] != job.gpu_type:
-            raise PlanError(f"job {job.job_id} needs {job.gpu_type} but gets GPUs of {share.node}")
-        if share.gpus < 0 or share.servers < 0 or share.cpus < -EPSILON or share.memory_gb < -EPSILON:
-            raise PlanError(f"job {job.job_id} gets less than nothing on {share.node}")
-        seen.add(share.node)
+    if len(allocation.shares) > 1 and len({share.node for share in allocation.shares}) < len(allocation.shares):
+        raise PlanError(f"job {job.job_id}: a node is named twice")
+    for node, gpus, servers, cpus, memory_gb in allocation.shares:
+        at = nodes.index.get(node)
+        if at is None:
+            raise PlanError(f"job {job.job_id}: there is no node {node}")
+        if job.gpu_type and gpus and nodes.types[nodes.type[at]] != job.gpu_type:
+            raise PlanError(f"job {job.job_id} needs {job.gpu_type} but gets GPUs of {node}")
+        if gpus < 0 or servers < 0 or cpus < -EPSILON or memory_gb < -EPSILON:
+            raise PlanError(f"job {job.job_id} gets less than nothing on {node}")
 
 
 def _check_room(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) -> None:
-    free, index = snapshot.free, snapshot.nodes.index
+    free, index, running = snapshot.free, snapshot.nodes.index, snapshot.running
     left: dict[str, list[float]] = {}
-    for sign, allocations in ((1, (snapshot.running.get(j) for j in changes)), (-1, changes.values())):
-        for allocation in allocations:
-            for share in allocation.shares if allocation is not None else ():
-                room = left.get(share.node)
+    for job_id, allocation in changes.items():
+        for sign, held in ((1, running.get(job_id)), (-1, allocation)):
+            for node, gpus, _, cpus, memory_gb in held.shares if held is not None else ():
+                room = left.get(node)
                 if room is None:
-                    i = index[share.node]
-                    room = left[share.node] = [
-                        float(free.gpus[i]),
-                        float(free.cpus[i]),
-                        float(free.memory_gb[i]),
-                    ]
-                room[0] += sign * share.gpus
-                room[1] += sign * share.cpus
-                room[2] += sign * share.memory_gb
+                    i = index[node]
+                    room = left[node] = [float(free.gpus[i]), float(free.cpus[i]), float(free.memory_gb[i])]
+                room[0] += sign * gpus
+                room[1] += sign * cpus
+                room[2] += sign * memory_gb
     for node, room in left.items():
         if min(room) < -EPSILON:
             what = ("GPUs", "CPUs", "GB of memory")[room.index(min(room))]

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from trainyard.errors import TransitionError
-
-
 class State(StrEnum):
     """Where a job is in its life."""
 
@@ -41,9 +38,3 @@ TRANSITIONS: dict[tuple[State | None, State], str] = {
 
 TERMINAL = frozenset({S.DONE, S.FAILED, S.CANCELLED})
 
-
-def check_transition(job_id: str, before: State | None, after: State) -> None:
-    """Raise TransitionError unless the table allows this change."""
-    if (before, after) not in TRANSITIONS:
-        came = before.value if before else "unknown"
-        raise TransitionError(f"job {job_id} cannot go from {came} to {after.value}")

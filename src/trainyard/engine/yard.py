@@ -33,9 +33,9 @@ from trainyard.engine.events import (
     Wake,
 )
 from trainyard.engine.record import Record
-from trainyard.engine.states import State, check_transition
+from trainyard.engine.states import TRANSITIONS, State
 from trainyard.engine.story import Change, Story
-from trainyard.errors import TrainyardError
+from trainyard.errors import TrainyardError, TransitionError
 from trainyard.model.allocation import Allocation, Plan
 from trainyard.model.cluster import Cluster, NodeTable
 from trainyard.model.job import Job
@@ -71,7 +71,6 @@ class Yard:
         self._decide = decide
         self._restart_s = restart_s
         self._start_s = start_s
-        self._seed = seed
         self._seq = 0
         self._met = 0.0
         self._met_at = 0.0
@@ -79,6 +78,9 @@ class Yard:
         self.up_gpus = self._all_gpus
         self._pending: dict[str, None] = {}  # planned, not yet started; in the order of the plan
         self._leaving: dict[str, int] = {}  # node -> jobs still stopping there
+        self._view = Snapshot(
+            0.0, self.nodes, self.speed, self.table, self.waiting, self.running, self.free, self.up_gpus, seed=seed
+        )
         self._special = 0  # running jobs with CPUs or memory of their own choice
         self._out: list[Instruction] = []
         self._handlers: dict[type, Callable[[Any], None]] = {
@@ -102,18 +104,9 @@ class Yard:
         """Return what a policy sees at this moment; it shares arrays with the yard, so fork it to keep it."""
         self._meet(now_s)
         self.free.plain = not self._special
-        return Snapshot(
-            now_s,
-            self.nodes,
-            self.speed,
-            self.table,
-            self.waiting,
-            self.running,
-            self.free,
-            self.up_gpus,
-            self._met,
-            self._seed,
-        )
+        view = self._view
+        view.now_s, view.up_gpus, view.met = now_s, self.up_gpus, self._met
+        return view
 
     # -- jobs come and go ---------------------------------------------------------------------------------
 
@@ -220,27 +213,24 @@ class Yard:
                 self._release_hold(record)
                 self._out.append(Kill(record.job.job_id))
         self.down.add(event.node)
-        self._set_capacity(event.node, 0.0)
+        self._set_capacity(event.node, -1)
         self._start_pending(now)
 
     def _node_repaired(self, event: NodeRepaired) -> None:
         if event.node in self.down:
             self.down.remove(event.node)
-            self._set_capacity(event.node, 1.0)
+            self._set_capacity(event.node, +1)
 
     def _uses(self, record: Record, node: str) -> bool:
         target = self.running.get(record.job.job_id)
         return any(share.node == node for a in (target, record.held) if a is not None for share in a.shares)
 
-    def _set_capacity(self, node: str, factor: float) -> None:
+    def _set_capacity(self, node: str, sign: int) -> None:
+        """Nothing runs on the node at this moment: take all of it out, or put all of it back."""
         i = self.nodes.index[node]
         gpus = int(self.nodes.gpus[i])
-        self.free.gpus[i] = int(gpus * factor)
-        self.free.cpus[i] = self.nodes.cpus[i] * factor
-        self.free.memory_gb[i] = self.nodes.memory_gb[i] * factor
-        change = gpus if factor else -gpus
-        self.free.total += change
-        self.up_gpus += change
+        self.free.add(i, sign * gpus, sign * float(self.nodes.cpus[i]), sign * float(self.nodes.memory_gb[i]))
+        self.up_gpus += sign * gpus
 
     # -- decisions ----------------------------------------------------------------------------------------
 
@@ -427,7 +417,8 @@ class Yard:
         self, record: Record, after: State, now: float, cause: str, allocation: Allocation | None = None
     ) -> None:
         before = record.state
-        check_transition(record.job.job_id, before, after)
+        if (before, after) not in TRANSITIONS:
+            raise TransitionError(f"job {record.job.job_id} cannot go from {before} to {after}")
         record.state = after
         self.story.append(Change(now, record.job.job_id, before, after, cause, allocation))
 

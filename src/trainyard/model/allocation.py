@@ -35,11 +35,10 @@ class Allocation:
     """Everything a job holds: its share of each node."""
 
     shares: tuple[Share, ...]
+    gpus: int = field(init=False, repr=False, compare=False)  # on all nodes
 
-    @property
-    def gpus(self) -> int:
-        """GPUs on all nodes."""
-        return sum(share.gpus for share in self.shares)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "gpus", sum([share.gpus for share in self.shares]))
 
     @property
     def workers(self) -> tuple[tuple[str, int], ...]:

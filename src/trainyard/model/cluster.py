@@ -99,6 +99,9 @@ class NodeTable:
         self.share_per_gpu: list[tuple[float, float]] = list(
             zip(self.cpus_per_gpu.tolist(), self.memory_per_gpu.tolist(), strict=True)
         )
+        self.mask_of_type: list[int] = [0] * len(self.types)  # bit i: node i has this type
+        for i, type_ in enumerate(self.type.tolist()):
+            self.mask_of_type[type_] |= 1 << i
         self.gpus_of_type: Ints = np.bincount(self.type, weights=self.gpus, minlength=len(self.types)).astype(
             np.int64
         )

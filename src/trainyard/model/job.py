@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from trainyard.model.profile import Profile
 
@@ -30,18 +30,14 @@ class Job:
     memory_gb: float | None = None
     status: str = ""
     checkpoint_s: float = DEFAULT_CHECKPOINT_S
+    least_gpus: int = field(init=False, repr=False, compare=False)  # fewest GPUs the job can run with
+    most_gpus: int = field(init=False, repr=False, compare=False)  # most GPUs the job can use
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "least_gpus", self.gpus if self.min_gpus is None else self.min_gpus)
+        object.__setattr__(self, "most_gpus", self.gpus if self.max_gpus is None else self.max_gpus)
 
     @property
     def elastic(self) -> bool:
         """Whether the job may run with other than the requested GPUs."""
         return self.least_gpus != self.most_gpus
-
-    @property
-    def least_gpus(self) -> int:
-        """Fewest GPUs the job can run with."""
-        return self.min_gpus if self.min_gpus is not None else min(self.gpus, self.max_gpus or self.gpus)
-
-    @property
-    def most_gpus(self) -> int:
-        """Most GPUs the job can use."""
-        return self.max_gpus if self.max_gpus is not None else max(self.gpus, self.min_gpus or self.gpus)

@@ -8,6 +8,7 @@ import numpy as np
 
 from trainyard.model.allocation import Allocation
 from trainyard.model.cluster import NodeTable
+from trainyard.policy.levels import Parts, counts_of, total
 from trainyard.policy.pack import allocate, by_type
 from trainyard.policy.snapshot import Free
 from trainyard.policy.stages import Place, Request
@@ -19,16 +20,15 @@ class Random(Place):
     def put(self, request: Request, free: Free, nodes: NodeTable, seed: int) -> Allocation | None:
         """Place one gang."""
         usable = next(by_type(request, free, nodes), None)
-        if usable is None:
+        if usable is None or total(usable) < request.gpus:
             return None
+        counts = counts_of(usable)
         draw = np.random.default_rng([seed, zlib.crc32(request.job.job_id.encode())])
-        parts: list[tuple[int, int]] = []
+        parts: Parts = []
         left = request.gpus
-        for i in draw.permutation(usable.size).tolist():
-            part = min(left, int(usable[i]))
-            if part > 0:
-                parts.append((i, part))
-                left -= part
+        for i in draw.permutation(sorted(counts)).tolist():
+            parts.append((i, min(left, counts[i])))
+            left -= parts[-1][1]
             if left == 0:
                 break
         return allocate(request, parts, free, nodes)

@@ -17,6 +17,7 @@ from trainyard.model.allocation import Allocation, Share
 from trainyard.model.cluster import Floats, Ints, NodeTable
 from trainyard.model.job import Job
 from trainyard.model.speed import SpeedModel
+from trainyard.policy.levels import levels_of
 
 
 class Column:
@@ -93,14 +94,15 @@ class JobTable:
 class Free:
     """Free GPUs, CPUs and memory per node; nodes that are down have none."""
 
-    __slots__ = ("cpus", "gpus", "memory_gb", "plain", "total")
+    __slots__ = ("cpus", "gpus", "levels", "memory_gb", "plain", "total")
 
-    def __init__(self, gpus: Ints, cpus: Floats, memory_gb: Floats, plain: bool = True) -> None:
+    def __init__(self, gpus: Ints, cpus: Floats, memory_gb: Floats) -> None:
         self.gpus = gpus
         self.cpus = cpus
         self.memory_gb = memory_gb
         self.total = int(gpus.sum())
-        self.plain = plain  # only GPU-proportional shares are out: free GPUs imply free CPUs and memory
+        self.plain = True  # only GPU-proportional shares are out: free GPUs imply free CPUs and memory
+        self.levels = levels_of(gpus)
 
     @classmethod
     def all_of(cls, nodes: NodeTable) -> Free:
@@ -115,25 +117,29 @@ class Free:
         twin.memory_gb = self.memory_gb.copy()
         twin.total = self.total
         twin.plain = self.plain
+        twin.levels = self.levels.copy()
         return twin
 
     def take(self, index: dict[str, int], shares: tuple[Share, ...]) -> None:
         """Debit what an allocation holds."""
         for node, gpus, _, cpus, memory_gb in shares:
-            i = index[node]
-            self.gpus[i] -= gpus
-            self.cpus[i] -= cpus
-            self.memory_gb[i] -= memory_gb
-            self.total -= gpus
+            self.add(index[node], -gpus, -cpus, -memory_gb)
 
     def give(self, index: dict[str, int], shares: tuple[Share, ...]) -> None:
         """Credit what an allocation held."""
         for node, gpus, _, cpus, memory_gb in shares:
-            i = index[node]
-            self.gpus[i] += gpus
-            self.cpus[i] += cpus
-            self.memory_gb[i] += memory_gb
-            self.total += gpus
+            self.add(index[node], gpus, cpus, memory_gb)
+
+    def add(self, i: int, gpus: int, cpus: float, memory_gb: float) -> None:
+        """Change what is free on one node."""
+        had = int(self.gpus[i])
+        self.gpus[i] = has = had + gpus
+        self.cpus[i] += cpus
+        self.memory_gb[i] += memory_gb
+        self.total += gpus
+        bit = 1 << i
+        self.levels[had] ^= bit
+        self.levels[has] ^= bit
 
 
 class Waiting:
@@ -153,7 +159,7 @@ class Waiting:
 
     def remove(self, seq: float, job_id: str) -> None:
         """Take out; the job must be there."""
-        at = bisect_left(self.entries, (seq, job_id))
+        at = 0 if self.entries[0][0] == seq else bisect_left(self.entries, (seq, job_id))
         del self.entries[at]
 
 

@@ -1,0 +1,93 @@
+"""Nodes grouped by how many GPUs of them can be used, as bit masks.
+
+`levels[f]` has bit i set if node i has f usable GPUs. Looking for a node is then a handful of operations on
+whole numbers, however many nodes there are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trainyard.model.cluster import Ints
+
+Levels = list[int]
+Parts = list[tuple[int, int]]  # (node, GPUs)
+
+
+def levels_of(counts: Ints, size: int | None = None) -> Levels:
+    """Group nodes by count."""
+    top = int(counts.max(initial=0)) + 1 if size is None else size
+    return [mask_of(counts == f) for f in range(top)]
+
+
+def mask_of(chosen: np.typing.NDArray[np.bool_]) -> int:
+    """Return a whole number with bit i set where entry i is true."""
+    return int.from_bytes(np.packbits(chosen, bitorder="little").tobytes(), "little")
+
+
+def first(mask: int) -> int:
+    """Index of the lowest bit."""
+    return (mask & -mask).bit_length() - 1
+
+
+def total(levels: Levels) -> int:
+    """All usable GPUs."""
+    return sum([f * mask.bit_count() for f, mask in enumerate(levels)])
+
+
+def within(levels: Levels, mask: int) -> Levels:
+    """Keep only some nodes."""
+    return [level & mask for level in levels]
+
+
+def best_fit(levels: Levels, gpus: int) -> int | None:
+    """Return the node with the fewest usable GPUs that still hold the whole gang; ties: the first node."""
+    for level in levels[gpus:]:
+        if level:
+            return first(level)
+    return None
+
+
+def fewest_nodes(levels: Levels, gpus: int) -> Parts | None:
+    """Fill the nodes with the most usable GPUs, and put the rest where it fits best."""
+    parts: Parts = []
+    top = len(levels) - 1
+    while (one := best_fit(levels, gpus)) is None:
+        while top and not levels[top]:
+            top -= 1
+        if not top:
+            return None
+        if not parts:
+            levels = levels.copy()
+        i = first(levels[top])
+        levels[top] ^= 1 << i
+        parts.append((i, top))
+        gpus -= top
+    return [*parts, (one, gpus)]
+
+
+def emptiest_nodes(levels: Levels, gpus: int) -> Parts | None:
+    """Put each worker on the node with the most usable GPUs."""
+    levels = levels.copy()
+    got: dict[int, int] = {}
+    top = len(levels) - 1
+    for _ in range(gpus):
+        while top and not levels[top]:
+            top -= 1
+        if not top:
+            return None
+        i = first(levels[top])
+        levels[top] ^= 1 << i
+        levels[top - 1] |= 1 << i
+        got[i] = got.get(i, 0) + 1
+    return sorted(got.items())
+
+
+def counts_of(levels: Levels) -> dict[int, int]:
+    """Return node -> usable GPUs for all nodes that have some."""
+    counts: dict[int, int] = {}
+    for f, mask in enumerate(levels[1:], 1):
+        while mask:
+            counts[first(mask)] = f
+            mask &= mask - 1
+    return counts
