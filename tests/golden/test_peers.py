@@ -83,13 +83,11 @@ class SelectOnce(pipeline._Reselection):
     """Preempts by GPU count alone: jobs that then fit on no node wait, and what they pushed out waits too."""
 
     def run(self):
-        if not len(self.table):
-            return {}, np.zeros(0, dtype=np.int64)
-        attempt = self._attempt(self.policy.order.rank(self.snapshot))
-        return attempt.changes, attempt.rows
+        choice = self._choose(None)
+        return self._realise(choice)[0], choice.rows
 
-    def _alike(self, ranked, demand, i):
-        return np.arange(ranked.size) == i
+    def _alike(self, choice, row, changes):
+        return np.arange(self.held.size) == row
 
 
 @pytest.mark.parametrize("case", LUCID, ids=lambda c: c[0])

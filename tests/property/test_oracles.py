@@ -82,7 +82,7 @@ def test_greedy_selection_equals_the_plain_walk(demand, budget):
     for gpus in demand:
         taken.append(gpus <= left)
         left -= gpus if taken[-1] else 0
-    assert greedy(np.array(demand, dtype=np.int64), budget).tolist() == taken
+    assert greedy(np.array(demand, dtype=np.float64), budget).tolist() == taken
 
 
 gangs = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 4), st.integers(1, 50)), min_size=2, max_size=10)

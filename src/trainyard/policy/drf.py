@@ -39,7 +39,7 @@ class Drf(Size):
         """Return GPUs for each ranked row."""
         least = snapshot.table.column(C.LEAST)[ranked].astype(np.int64)
         most = snapshot.table.column(C.MOST)[ranked].astype(np.int64)
-        chosen = greedy(least, snapshot.up_gpus)
+        chosen = greedy(least.astype(np.float64), snapshot.up_gpus)
         sizes: Ints = np.where(chosen, least, 0)
         left = snapshot.up_gpus - int(sizes.sum())
         share = dominant_share_per_gpu(snapshot, ranked)

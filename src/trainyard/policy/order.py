@@ -11,38 +11,31 @@ import numpy as np
 
 from trainyard.errors import InputError
 from trainyard.model.cluster import Floats, Ints
+from trainyard.policy.select import Keys, by_key, take_in_order
 from trainyard.policy.snapshot import Column, Snapshot
 from trainyard.policy.stages import Fill, Order
 
 C = Column
-SEQ_RANGE = 2.0**40  # level x SEQ_RANGE + seq is one exact key: no ties, one sort
+SEQ_BITS = 40  # level and seq make one exact key: no ties, one sort
+DROPPED_BITS = 52 - 7  # of a double's fraction: what is left tells numbers apart that differ by 0.8%
 SLACK = 1e-6  # a job demoted exactly on time may lack a rounding error's worth of service
-
-
-def by_key(key: Floats, seq: Floats) -> Ints:
-    """Return indices by ascending key, ties in order of submission."""
-    order: Ints = key.argsort()
-    ranked = key[order]
-    tied = ranked[1:] == ranked[:-1]
-    if tied.any():
-        again = np.zeros(order.size, dtype=np.bool_)
-        again[1:] = tied
-        again[:-1] |= tied
-        some = order[again]  # only these need the second key
-        order[again] = some[np.lexsort((seq[some], key[some]))]
-    return order
 
 
 class KeyOrder(Order):
     """A preemptive order: active jobs by ascending key."""
 
     @abstractmethod
-    def key(self, snapshot: Snapshot) -> Floats:
-        """Return one number per active job; the smallest goes first."""
+    def key(self, snapshot: Snapshot) -> Keys:
+        """Return one number per active job; the smallest goes first, ties in order of submission."""
 
     def rank(self, snapshot: Snapshot) -> Ints:
         """Rank all active jobs."""
         return by_key(self.key(snapshot), snapshot.table.column(C.SEQ))
+
+    def choose(self, snapshot: Snapshot, demand: Floats) -> Ints:
+        """Return the rows that fit at once, sorting no more than necessary."""
+        seq, about = snapshot.table.column(C.SEQ), len(snapshot.running) + 32
+        return take_in_order(self.key(snapshot), seq, demand, snapshot.up_gpus, about)
 
 
 class Fifo(Order):
@@ -98,9 +91,10 @@ class Srsf(KeyOrder):
 class Las(KeyOrder):
     """Least attained service first; with thresholds, discretised into queues (Tiresias, NSDI'19).
 
-    Service is GPU-time (`threshold_gpu_s`) or plain run time (`threshold_s`). Inside a queue jobs that run
-    come before jobs that wait, then first come, first served. A job that reaches the end of its queue moves
-    to the next one at that moment, not only when something else happens.
+    Service is GPU-time (`threshold_gpu_s`) or plain run time (`threshold_s`). Without thresholds, services
+    that differ by less than 1% count as equal: else jobs that are level would take turns at every event. With
+    thresholds, jobs that run come before jobs that wait inside a queue, then first come, first served; a job
+    that reaches the end of its queue moves on at that moment, not only when something else happens.
     """
 
     def __init__(
@@ -122,28 +116,30 @@ class Las(KeyOrder):
     def _service(self, snapshot: Snapshot) -> Floats:
         return snapshot.attained_gpu_s() if self.in_gpu_time else snapshot.executed_s()
 
-    def key(self, snapshot: Snapshot) -> Floats:
-        """Attained service, or the queue it leads to and the place in it."""
+    def _queue(self, service: Floats) -> Ints:
+        queue = (service >= self.limits[0]).astype(np.int64)
+        for limit in self.limits[1:]:
+            queue += service >= limit
+        return queue
+
+    def key(self, snapshot: Snapshot) -> Keys:
+        """Attained service to 1%, or the queue it leads to and the place in it."""
         service = self._service(snapshot)
         if not self.limits.size:
-            return service
-        queue = np.searchsorted(self.limits, service, side="right")
-        waits = snapshot.table.column(C.HELD) == 0
-        ranked: Floats = (2 * queue + waits) * SEQ_RANGE + snapshot.table.column(C.SEQ)
-        return ranked
+            level = service.view(np.int64) >> DROPPED_BITS
+        else:
+            level = 2 * self._queue(service) + (snapshot.table.column(C.HELD) == 0)
+        return (level << SEQ_BITS) + snapshot.table.column(C.SEQ).astype(np.int64)
 
     def wake_s(self, snapshot: Snapshot, rows: Ints) -> float | None:
         """Return when the first of these jobs reaches the end of its queue."""
         if not self.limits.size or not rows.size:
             return None
         service = self._service(snapshot)[rows]
-        queue = np.searchsorted(self.limits, service, side="right")
-        inside = queue < self.limits.size
-        if not inside.any():
-            return None
-        speed = snapshot.table.column(C.GPUS)[rows][inside] if self.in_gpu_time else 1.0
-        missing = self.limits[queue[inside]] / (1 - SLACK) - service[inside]
-        return snapshot.now_s + float((missing / speed).min())
+        ends = np.append(self.limits / (1 - SLACK), np.inf)[self._queue(service)]
+        speed = snapshot.table.column(C.GPUS)[rows] if self.in_gpu_time else 1.0
+        wait_s = float(((ends - service) / speed).min())
+        return snapshot.now_s + wait_s if wait_s < np.inf else None
 
 
 class Tiresias(Las):

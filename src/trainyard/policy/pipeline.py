@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from trainyard.model.allocation import Allocation, Plan
-from trainyard.model.cluster import Ints
+from trainyard.model.cluster import Floats, Ints
 from trainyard.policy.backfill import Reservation
 from trainyard.policy.fixed import Fixed
 from trainyard.policy.order import Fifo
@@ -113,121 +114,127 @@ class _Reselection:
         self.snapshot = snapshot
         self.table = snapshot.table
         self.held = snapshot.table.column(C.HELD)
+        self.fixed = isinstance(policy.size, Fixed)
+        self.one_type = len(snapshot.nodes.types) == 1
 
     def run(self) -> tuple[Changes, Ints]:
         """Return the changes and the rows that run from now on."""
-        if not len(self.table):
-            return {}, np.zeros(0, dtype=np.int64)
-        if self._all_fit():  # then there is nothing to choose, and no need to sort
-            attempt = self._attempt(self._running_first(self.snapshot.waiting_rows()))
-            if not attempt.failed.any():
-                return attempt.changes, attempt.rows
+        if self.fixed and self.one_type and self.table.gpus <= self.snapshot.up_gpus:
+            # All fit: nothing to choose, no need to sort.
+            changes, failed = self._realise(_Choice(self.snapshot.waiting_rows(), self.table.column(C.GPUS)))
+            if failed is None:
+                return changes, np.arange(len(self.table))
+        barred: Mask | None = None
+        while True:
+            choice = self._choose(barred)
+            changes, failed = self._realise(choice)
+            if failed is None:
+                return changes, choice.rows
+            barred = failed if barred is None else barred | failed
+
+    def _choose(self, barred: Mask | None) -> _Choice:
+        """Choose who runs, how big and, on a mixed cluster, on which GPU type."""
+        if self.fixed and self.one_type and self.policy.order.preemptive:
+            demand = self.table.column(C.GPUS)
+            if barred is not None:
+                demand = np.where(barred, 0.0, demand)
+            rows = self.policy.order.choose(self.snapshot, demand)
+            rows = rows if barred is None else rows[~barred[rows]]
+            target = np.zeros(self.held.size)
+            target[rows] = demand[rows]
+            return _Choice(rows, target)
+        ranked = self._ranked(barred)
+        sizes = self.policy.size.sizes(self.snapshot, ranked)
+        demand = self.table.column(C.GPUS)[ranked] if sizes is None else sizes.astype(np.float64)
+        target = np.zeros(self.held.size)
+        if self.one_type:
+            fits = greedy(demand, self.snapshot.up_gpus) & (demand > 0)
+            target[ranked[fits]] = demand[fits]
+            return _Choice(ranked[fits], target)
+        return self._from_pools(ranked, demand, target)
+
+    def _ranked(self, barred: Mask | None) -> Ints:
         ranked = self.policy.order.rank(self.snapshot)
         if not self.policy.order.preemptive:
-            ranked = self._running_first(ranked)
-        while True:
-            attempt = self._attempt(ranked)
-            if not attempt.failed.any():
-                return attempt.changes, attempt.rows
-            ranked = ranked[~attempt.failed]
+            running = self.held.nonzero()[0]
+            ranked = np.concatenate([running[self.table.column(C.SEQ)[running].argsort()], ranked])
+        return ranked if barred is None else ranked[~barred[ranked]]
 
-    def _all_fit(self) -> bool:
-        snap = self.snapshot
-        one_type = len(snap.nodes.types) == 1 and isinstance(self.policy.size, Fixed)
-        return one_type and bool(self.table.column(C.GPUS).sum() <= snap.up_gpus)
-
-    def _running_first(self, waiting: Ints) -> Ints:
-        running = np.flatnonzero(self.held > 0)
-        return np.concatenate([running[np.argsort(self.table.column(C.SEQ)[running])], waiting])
-
-    def _attempt(self, ranked: Ints) -> _Attempt:
-        """Select by GPU count, then place what is new or changed; say which jobs found no place."""
-        demand = self.policy.size.sizes(self.snapshot, ranked)
-        if demand is None:
-            demand = self.table.column(C.GPUS)[ranked].astype(np.int64)
-        chosen, types = self._select(ranked, demand)
-        rows = ranked[chosen]
-        target = np.zeros(self.held.size)
-        target[rows] = demand[chosen]
-        changed = target != self.held
-        failed: Mask = np.zeros(ranked.size, dtype=np.bool_)
-        if types is not None:
-            changed[rows[types[chosen] >= 0]] = True
-        if not changed.any():
-            return _Attempt({}, rows, failed)
-        scratch, changes = self._release(changed)
-        for i in np.flatnonzero(chosen & changed[ranked]).tolist():
-            if failed[i]:
-                continue
-            row, type_ = int(ranked[i]), -1 if types is None else int(types[i])
-            allocation = self._put(row, int(demand[i]), type_, scratch)
-            if allocation is None:
-                failed |= self._alike(ranked, demand, i)
-            else:
-                changes[self.table.jobs[row].job_id] = allocation
-        return _Attempt(changes, rows, failed)
-
-    def _sizes(self, row: int, gpus: int) -> range:
-        """Sizes to try: where they are ours to choose, rather smaller than not at all."""
-        if not gpus:
-            return range(0)
-        least = gpus if isinstance(self.policy.size, Fixed) else int(self.table.data[C.LEAST, row])
-        return range(gpus, least - 1, -1)
-
-    def _put(self, row: int, gpus: int, gpu_type: int, scratch: Free) -> Allocation | None:
-        for size in self._sizes(row, gpus):
-            request = self._request(row, size, gpu_type)
-            allocation = self.policy.place.put(request, scratch, self.snapshot.nodes, self.snapshot.seed)
-            if allocation is not None:
-                return allocation
-        return None
-
-    def _select(self, ranked: Ints, demand: Ints) -> tuple[Mask, Ints | None]:
-        """Choose who runs, and on a mixed cluster on which GPU type (-1: on what it holds, or on any).
-
-        A size that no GPU type has room for is cut in `demand`.
-        """
-        if len(self.snapshot.nodes.types) == 1:
-            return greedy(demand, self.snapshot.up_gpus) & (demand > 0), None
+    def _from_pools(self, ranked: Ints, demand: Floats, target: Floats) -> _Choice:
+        """Walk down the ranking; a size that no GPU type has room for is cut."""
         pools = Pools(self.snapshot)
-        chosen: Mask = np.zeros(ranked.size, dtype=np.bool_)
-        types: Ints = np.full(ranked.size, -1, dtype=np.int64)
-        for i, (row, gpus) in enumerate(zip(ranked.tolist(), demand.tolist(), strict=True)):
-            for size in self._sizes(row, gpus):
+        types: Ints = np.full(target.size, -1, dtype=np.int64)
+        rows: list[int] = []
+        for row, gpus in zip(ranked.tolist(), demand.tolist(), strict=True):
+            for size in self._sizes(row, int(gpus)):
                 found = pools.take(row, size)
                 if found is not None:
-                    chosen[i], types[i], demand[i] = True, found, size
+                    rows.append(row)
+                    types[row], target[row] = found, size
                     break
-        return chosen, types
+        return _Choice(np.array(rows, dtype=np.int64), target, types)
 
-    def _release(self, changed: Mask) -> tuple[Free, Changes]:
-        """Give back what every running job holds that does not stay as it is."""
+    def _realise(self, choice: _Choice) -> tuple[Changes, Mask | None]:
+        """Place what is new or changed; say which jobs found no place."""
+        target, types = choice.target, choice.types
+        changed = target != self.held
+        if types is not None:
+            changed |= types >= 0
+        if not np.count_nonzero(changed):
+            return {}, None
+        scratch, changes = self._release((changed & (self.held > 0)).nonzero()[0].tolist())
+        failed: Mask | None = None
+        for row in choice.rows[changed[choice.rows]].tolist():
+            if failed is not None and failed[row]:
+                continue
+            allocation = self._put(row, int(target[row]), -1 if types is None else int(types[row]), scratch)
+            if allocation is not None:
+                changes[self.table.jobs[row].job_id] = allocation
+            else:
+                alike = self._alike(choice, row, changes)
+                failed = alike if failed is None else failed | alike
+        return changes, failed
+
+    def _release(self, rows: list[int]) -> tuple[Free, Changes]:
+        """Give back what running jobs hold that do not stay as they are."""
         scratch = self.snapshot.free.copy()
         changes: Changes = {}
-        for row in np.flatnonzero(changed & (self.held > 0)).tolist():
+        for row in rows:
             job_id = self.table.jobs[row].job_id
             scratch.give(self.snapshot.nodes.index, self.snapshot.running[job_id].shares)
             changes[job_id] = None
         return scratch, changes
 
-    def _request(self, row: int, gpus: int, gpu_type: int) -> Request:
-        constraint = int(self.table.data[C.TYPE, row])
-        return self.policy.tune.request(self.table.jobs[row], gpus, constraint if gpu_type < 0 else gpu_type)
+    def _sizes(self, row: int, gpus: int) -> range:
+        """Sizes to try: where they are ours to choose, rather smaller than not at all."""
+        if not gpus:
+            return range(0)
+        least = gpus if self.fixed else int(self.table.data[C.LEAST, row])
+        return range(gpus, least - 1, -1)
 
-    def _alike(self, ranked: Ints, demand: Ints, i: int) -> Mask:
-        """A job that found no place, and later ones that ask for the same: they would not find one either."""
-        job = self.table.jobs[ranked[i]]
-        type_ = self.table.column(C.TYPE)[ranked]
-        alike: Mask = (demand == demand[i]) & (type_ == type_[i]) & (self.held[ranked] == 0)
-        if job.cpus is not None or job.memory_gb is not None:
-            alike[:] = False
-        alike[:i] = False
-        alike[i] = True
+    def _put(self, row: int, gpus: int, gpu_type: int, scratch: Free) -> Allocation | None:
+        if gpu_type < 0:
+            gpu_type = int(self.table.data[C.TYPE, row])
+        for size in self._sizes(row, gpus):
+            request = self.policy.tune.request(self.table.jobs[row], size, gpu_type)
+            allocation = self.policy.place.put(request, scratch, self.snapshot.nodes, self.snapshot.seed)
+            if allocation is not None:
+                return allocation
+        return None
+
+    def _alike(self, choice: _Choice, row: int, changes: Changes) -> Mask:
+        """A job that found no place, and waiting ones that ask for the same: they would find none either."""
+        job, wanted, type_ = self.table.jobs[row], self.table.column(C.GPUS), self.table.column(C.TYPE)
+        alike: Mask = np.zeros(self.held.size, dtype=np.bool_)
+        if self.fixed and job.cpus is None and job.memory_gb is None:
+            alike = (wanted == wanted[row]) & (type_ == type_[row]) & (self.held == 0)
+            for job_id in changes:
+                alike[self.table.row_of[job_id]] = False  # placed before this one
+        alike[row] = True
         return alike
 
 
-@dataclass(frozen=True, slots=True)
-class _Attempt:
-    changes: Changes
-    rows: Ints
-    failed: Mask
+class _Choice(NamedTuple):
+    rows: Ints  # those that run, first come first
+    target: Floats  # GPUs of every row of the table
+    types: Ints | None = None  # GPU type of every row; -1: what it holds, or any

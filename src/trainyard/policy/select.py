@@ -5,25 +5,70 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from trainyard.model.cluster import Ints, NodeTable
+from trainyard.model.cluster import Floats, Ints, NodeTable
 from trainyard.policy.snapshot import Column, Snapshot
 
 Mask = npt.NDArray[np.bool_]
+Keys = npt.NDArray[np.float64] | npt.NDArray[np.int64]
 
 
-def greedy(demand: Ints, budget: int) -> Mask:
+def greedy(demand: Floats, budget: float) -> Mask:
     """Walk down the ranking and take every job that still fits; skip those that do not."""
     taken: Mask = np.zeros(demand.size, dtype=np.bool_)
-    left = np.arange(demand.size)
-    while left.size and budget > 0:
-        filled = demand[left].cumsum()
-        fits = int(filled.searchsorted(budget, side="right"))
-        taken[left[:fits]] = True
-        if fits == left.size:
+    filled = demand.cumsum()
+    fits = int(filled.searchsorted(budget, side="right"))
+    taken[:fits] = True
+    left = budget - (filled[fits - 1] if fits else 0)
+    after = fits + 1  # behind the first job that does not fit
+    while left > 0:
+        small = (demand[after:] <= left).nonzero()[0]
+        if not small.size:
             break
-        budget -= int(filled[fits - 1]) if fits else 0
-        left = left[fits + 1 :]
-        left = left[demand[left] <= budget]
+        small += after
+        filled = demand[small].cumsum()
+        fits = int(filled.searchsorted(left, side="right"))
+        taken[small[:fits]] = True
+        if fits == small.size:
+            break
+        left -= filled[fits - 1]
+        after = int(small[fits]) + 1
+    return taken
+
+
+def by_key(key: Keys, seq: Floats, rows: Ints | None = None) -> Ints:
+    """Return rows (by default all) by ascending key, ties in order of submission."""
+    keys = key if rows is None else key[rows]
+    order: Ints = keys.argsort()
+    ranked = keys[order]
+    tied = ranked[1:] == ranked[:-1]
+    order = order if rows is None else rows[order]
+    if np.count_nonzero(tied):
+        again = np.zeros(order.size, dtype=np.bool_)
+        again[1:] = tied
+        again[:-1] |= tied
+        some = order[again]  # only these need the second key
+        order[again] = some[np.lexsort((seq[some], key[some]))]
+    return order
+
+
+def take_in_order(key: Keys, seq: Floats, demand: Floats, budget: float, about: int) -> Ints:
+    """Return who is taken by a greedy walk along ascending keys.
+
+    If there are many more rows than the `about` that will be taken, only the front is sorted: once the budget
+    is spent, nobody asks who would be next.
+    """
+    near: Mask | None = None
+    if key.size > 2 * about + 64:
+        near = key <= np.partition(key, about)[about]
+    front = by_key(key, seq, None if near is None else near.nonzero()[0])
+    wanted = demand[front]
+    fits = greedy(wanted, budget)
+    taken: Ints = front[fits]
+    if near is not None and (left := budget - float(wanted[fits].sum())) > 0:
+        others = ((demand <= left) & ~near).nonzero()[0]
+        if others.size:
+            behind = by_key(key, seq, others)
+            taken = np.concatenate([taken, behind[greedy(demand[behind], left)]])
     return taken
 
 

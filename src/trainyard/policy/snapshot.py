@@ -54,6 +54,7 @@ class JobTable:
         self.data: Floats = np.zeros((Column.COUNT, 64))
         self.jobs: list[Job] = []
         self.row_of: dict[str, int] = {}
+        self.gpus = 0  # requested by all rows together
 
     def __len__(self) -> int:
         return len(self.jobs)
@@ -69,6 +70,7 @@ class JobTable:
         if row == self.data.shape[1]:
             self.data = np.concatenate([self.data, np.zeros_like(self.data)], axis=1)
         self.jobs.append(job)
+        self.gpus += job.gpus
         self.row_of[job.job_id] = row
         self.data[:, row] = values
         return row
@@ -76,6 +78,7 @@ class JobTable:
     def remove(self, job_id: str) -> None:
         """Drop a row; the last row takes its place."""
         row = self.row_of.pop(job_id)
+        self.gpus -= self.jobs[row].gpus
         last = self.jobs.pop()
         if row < len(self.jobs):
             self.jobs[row] = last
@@ -88,6 +91,7 @@ class JobTable:
         twin.data = self.data[:, : max(64, len(self.jobs))].copy()
         twin.jobs = self.jobs.copy()
         twin.row_of = self.row_of.copy()
+        twin.gpus = self.gpus
         return twin
 
 
@@ -190,9 +194,11 @@ class Snapshot:
 
     def remaining_samples(self) -> Floats:
         """Samples left of every active job, now."""
-        ran = np.maximum(self.now_s - self.table.column(C.SINCE), 0.0)
-        left: Floats = np.maximum(self.table.column(C.REMAINING) - self.table.column(C.RATE) * ran, 0.0)
-        return left
+        active = self.table.data[:, : len(self.table.jobs)]
+        ran = np.maximum(self.now_s - active[C.SINCE], 0.0)
+        ran *= active[C.RATE]
+        left: Floats = np.subtract(active[C.REMAINING], ran, out=ran)
+        return np.maximum(left, 0.0, out=left)
 
     def remaining_s(self) -> Floats:
         """Predicted seconds left of every active job if it ran with what it asked for."""

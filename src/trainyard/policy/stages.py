@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar, Literal, NamedTuple
 
 from trainyard.model.allocation import Allocation
-from trainyard.model.cluster import Ints, NodeTable
+from trainyard.model.cluster import Floats, Ints, NodeTable
 from trainyard.model.job import Job
+from trainyard.policy.select import greedy
 from trainyard.policy.snapshot import Free, Snapshot
 
 Fill = Literal["strict", "greedy", "easy"]
@@ -28,6 +29,11 @@ class Order(ABC):
     def heads(self, snapshot: Snapshot) -> Iterator[int]:
         """Yield the ranking row by row; an order that can do so lazily does."""
         return iter(self.rank(snapshot).tolist())
+
+    def choose(self, snapshot: Snapshot, demand: Floats) -> Ints:
+        """Return the rows that fit at once, in order, if row i asks for demand[i] GPUs."""
+        ranked = self.rank(snapshot)
+        return ranked[greedy(demand[ranked], snapshot.up_gpus)]
 
     def wake_s(self, snapshot: Snapshot, rows: Ints) -> float | None:
         """Return when the ranking may change though nothing happens, if `rows` run from now on."""
