@@ -83,8 +83,7 @@ class SelectOnce(pipeline._Reselection):
     """Preempts by GPU count alone: jobs that then fit on no node wait, and what they pushed out waits too."""
 
     def run(self):
-        choice = self._choose(None)
-        return self._realise(choice)[0], choice.rows
+        return self._realise(self._choose(None))[0]
 
     def _alike(self, choice, row, changes):
         return np.arange(self.held.size) == row

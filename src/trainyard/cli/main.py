@@ -9,6 +9,7 @@ import typer
 
 from trainyard._version import __version__
 from trainyard.cli import compare, plan, policies, simulate, trace
+from trainyard.cli.usage import explain
 from trainyard.errors import InputError, TrainyardError
 
 # Click's base class of usage errors; typer brings its own click or uses the installed one, by version.
@@ -47,13 +48,13 @@ app.add_typer(trace.app, name="trace")
 def run() -> None:
     """Run the command line: 0 done, 2 the input is wrong (one line on stderr), 1 anything else."""
     try:
-        app(sys.argv[1:] or ["--help"], standalone_mode=False)
+        app(sys.argv[1:] or ["--help"], prog_name="trainyard", standalone_mode=False)
     except InputError as error:
         _fail(str(error), 2)
     except TrainyardError as error:
         _fail(str(error), 1)
     except UsageProblem as error:
-        _fail(" ".join(getattr(error, "format_message", error.__str__)().split()), 2)
+        _fail(explain(error), 2)
     except (KeyboardInterrupt, typer.Abort):
         _fail("interrupted", 130)
     except BrokenPipeError:
@@ -63,5 +64,5 @@ def run() -> None:
 
 
 def _fail(message: str, code: int) -> None:
-    print(f"trainyard: error: {message}", file=sys.stderr)
+    print(f"trainyard: error: {' '.join(message.split())}", file=sys.stderr)
     sys.exit(code)

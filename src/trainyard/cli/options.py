@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from trainyard.cli.usage import not_negative, number, positive, whole
 from trainyard.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,24 +23,37 @@ ClusterFile = Annotated[str, typer.Option("--cluster", help="Cluster file (YAML)
 JobsFile = Annotated[
     str, typer.Option("--jobs", help="Jobs file (CSV or JSON lines, .gz too).", metavar="FILE")
 ]
-RoundS = Annotated[float | None, typer.Option(help="Decide only at multiples of N seconds.", metavar="N")]
+RoundS = Annotated[
+    float | None, typer.Option(parser=number, help="Decide only at multiples of N seconds.", metavar="N")
+]
 RestartS = Annotated[
     float | None,
     typer.Option(
-        help="Seconds lost when a job resumes or its workers change (default: the profile's, else 0)."
+        parser=number,
+        metavar="N",
+        help="Seconds lost when a job resumes or its workers change (default: the profile's, else 0).",
     ),
 ]
-StartS = Annotated[float, typer.Option(help="Seconds lost at a job's first start.")]
+StartS = Annotated[
+    float, typer.Option(parser=number, help="Seconds lost at a job's first start.", metavar="N")
+]
 Profiles = Annotated[str | None, typer.Option(help="Profiles by model name (YAML or JSON).", metavar="FILE")]
-Seed = Annotated[int, typer.Option(help="Seed of all randomness.")]
-UntilS = Annotated[float | None, typer.Option(help="Stop the clock at N seconds.", metavar="N")]
+Seed = Annotated[int, typer.Option(parser=whole, help="Seed of all randomness.", metavar="N")]
+UntilS = Annotated[
+    float | None, typer.Option(parser=number, help="Stop the clock at N seconds.", metavar="N")
+]
 Failures = Annotated[
     str | None, typer.Option(help="Node failures (CSV: time_s,node,repair_s).", metavar="FILE")
 ]
 MtbfH = Annotated[
-    float | None, typer.Option(help="Random node failures: mean hours between two of one node.")
+    float | None,
+    typer.Option(
+        parser=number, help="Random node failures: mean hours between two of one node.", metavar="N"
+    ),
 ]
-RepairH = Annotated[float, typer.Option(help="Mean hours until a randomly failed node is back.")]
+RepairH = Annotated[
+    float, typer.Option(parser=number, help="Mean hours until a randomly failed node is back.", metavar="N")
+]
 Out = Annotated[str | None, typer.Option(help="Write the results into this directory.", metavar="DIR")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]
 
@@ -61,11 +75,11 @@ def read_options(
     """Check the numbers of a run."""
     from trainyard.engine.simulator import Options
 
-    _positive("--round-s", round_s)
-    _positive("--until-s", until_s)
-    _not_negative("--restart-s", restart_s)
-    _not_negative("--start-s", start_s)
-    _not_negative("--seed", seed)
+    positive("--round-s", round_s)
+    positive("--until-s", until_s)
+    not_negative("--restart-s", restart_s)
+    not_negative("--start-s", start_s)
+    not_negative("--seed", seed)
     return Options(round_s, restart_s, start_s, seed, math.inf if until_s is None else until_s)
 
 
@@ -78,18 +92,8 @@ def read_failures(
 
     if file is not None and mtbf_h is not None:
         raise InputError("--failures and --mtbf-h exclude each other; give one of them")
-    _positive("--mtbf-h", mtbf_h)
-    _positive("--repair-h", repair_h)
+    positive("--mtbf-h", mtbf_h)
+    positive("--repair-h", repair_h)
     if file is not None:
         return [Failure(*row) for row in load_failures(Path(file), cluster)]
     return RandomFailures(cluster, mtbf_h, repair_h, seed) if mtbf_h is not None else ()
-
-
-def _positive(option: str, value: float | None) -> None:
-    if value is not None and not 0 < value < math.inf:
-        raise InputError(f"{option} {value:g}: give a number above 0")
-
-
-def _not_negative(option: str, value: float | None) -> None:
-    if value is not None and not 0 <= value < math.inf:
-        raise InputError(f"{option} {value:g}: give 0 or more")

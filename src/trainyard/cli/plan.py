@@ -10,7 +10,9 @@ from trainyard.cli import options as o
 
 
 def plan(
-    snapshot: Annotated[str, typer.Argument(help="Snapshot file (JSON); - reads standard input.")],
+    snapshot: Annotated[
+        str, typer.Argument(help="Snapshot file (JSON); - reads standard input.", metavar="SNAPSHOT")
+    ],
     policy: Annotated[str, typer.Option(help="Stage names joined by +, see `trainyard policies`.")] = "fifo",
     json_: o.Json = False,
 ) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from trainyard.cli.usage import not_negative, number, positive, whole
 from trainyard.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
     from trainyard.model.job import Job
     from trainyard.trace.stats import Arrivals, TraceStats
 
-app = typer.Typer(help="Convert, generate and measure traces.", no_args_is_help=True)
+app = typer.Typer(help="Convert, generate and measure traces.")
+
+MOST_JOBS = 10_000_000
 
 
 @app.command()
@@ -42,13 +45,17 @@ def convert(
 def generate(
     dst: Annotated[str, typer.Argument(help="Jobs file to write (.csv or .jsonl, .gz too).", metavar="DST")],
     preset: Annotated[str, typer.Option(help="The cluster to imitate, or 'poisson'.", metavar="NAME")],
-    jobs: Annotated[int, typer.Option(help="Number of jobs.", metavar="N")],
-    seed: Annotated[int, typer.Option(help="Seed of all randomness.", metavar="S")] = 0,
-    rate_per_h: Annotated[float | None, typer.Option(help="poisson: jobs per hour.")] = None,
+    jobs: Annotated[int, typer.Option(parser=whole, help="Number of jobs.", metavar="N")],
+    seed: Annotated[int, typer.Option(parser=whole, help="Seed of all randomness.", metavar="S")] = 0,
+    rate_per_h: Annotated[
+        float | None, typer.Option(parser=number, help="poisson: jobs per hour.", metavar="N")
+    ] = None,
     gpus: Annotated[
         str | None, typer.Option(help="poisson: shares, as in 1:0.7,8:0.3.", metavar="MIX")
     ] = None,
-    duration_s: Annotated[float | None, typer.Option(help="poisson: mean run time.")] = None,
+    duration_s: Annotated[
+        float | None, typer.Option(parser=number, help="poisson: mean run time.", metavar="N")
+    ] = None,
     models: Annotated[
         str | None,
         typer.Option(help="Models of the zoo by share, as in resnet50:2,lstm:1.", metavar="MIX"),
@@ -60,6 +67,11 @@ def generate(
     from trainyard.trace.generate import parse_shares, with_models
     from trainyard.trace.presets import PLAIN
 
+    if not 1 <= jobs <= MOST_JOBS:
+        raise InputError(f"--jobs {jobs}: give a whole number from 1 to {MOST_JOBS}")
+    not_negative("--seed", seed)
+    positive("--rate-per-h", rate_per_h)
+    positive("--duration-s", duration_s)
     made = _plain(jobs, seed, rate_per_h, gpus, duration_s) if preset == PLAIN else None
     if made is None:
         _only_for_poisson({"--rate-per-h": rate_per_h, "--gpus": gpus, "--duration-s": duration_s})

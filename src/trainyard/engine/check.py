@@ -29,7 +29,9 @@ def _check_gang(snapshot: Snapshot, job: Job, allocation: Allocation) -> None:
         raise PlanError(
             f"job {job.job_id} gets {allocation.gpus} GPUs but takes {job.least_gpus} to {job.most_gpus}"
         )
-    if len(allocation.shares) > 1 and len({share.node for share in allocation.shares}) < len(allocation.shares):
+    if len(allocation.shares) > 1 and len({share.node for share in allocation.shares}) < len(
+        allocation.shares
+    ):
         raise PlanError(f"job {job.job_id}: a node is named twice")
     for node, gpus, servers, cpus, memory_gb in allocation.shares:
         at = nodes.index.get(node)
@@ -50,11 +52,12 @@ def _check_room(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) ->
                 room = left.get(node)
                 if room is None:
                     i = index[node]
-                    room = left[node] = [float(free.gpus[i]), float(free.cpus[i]), float(free.memory_gb[i])]
+                    room = left[node] = [free.gpus[i], free.cpus[i], free.memory_gb[i]]
                 room[0] += sign * gpus
                 room[1] += sign * cpus
                 room[2] += sign * memory_gb
     for node, room in left.items():
         if min(room) < -EPSILON:
-            what = ("GPUs", "CPUs", "GB of memory")[room.index(min(room))]
-            raise PlanError(f"node {node} is over-allocated by {-min(room):g} {what}")
+            names = zip(("GPUs", "CPUs", "GB of memory"), room, strict=True)
+            short = ", ".join(f"{-amount:g} {what}" for what, amount in names if amount < -EPSILON)
+            raise PlanError(f"node {node} is over-allocated by {short}")

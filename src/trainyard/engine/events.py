@@ -109,8 +109,9 @@ class Kill(NamedTuple):
 
 
 class Wake(NamedTuple):
-    """Raise DecisionDue at this time, even if nothing else happens."""
+    """Raise DecisionDue at this time if the job has been running all along."""
 
+    job_id: str
     time_s: float
 
 

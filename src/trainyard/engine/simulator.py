@@ -40,6 +40,9 @@ from trainyard.policy.snapshot import Column, Snapshot
 # At equal times: completions free room, nodes come and go, jobs arrive, and then the policy is asked.
 FINISH, NODE, ARRIVAL, DECISION = range(4)
 
+# (time, priority, sequence, what, number of the start that it belongs to)
+Entry = tuple[float, int, int, Event | Wake, int]
+
 FAILED_STATUS = frozenset({"failed", "fail", "error", "timeout", "node_fail"})
 CANCELLED_STATUS = frozenset({"cancelled", "canceled", "killed"})
 
@@ -80,12 +83,13 @@ class Simulator:
         self.now_s = 0.0
         self._failures = iter(failures)
         self._progress = progress
-        self._heap: list[tuple[float, int, int, Event, int]] = []
+        self._heap: list[Entry] = []
         self._pushed = 0
-        self._starts: dict[str, int] = {}  # job -> number of its latest start; older completions are void
+        self._starts: dict[
+            str, int
+        ] = {}  # job -> number of its latest start; what belongs to older ones is void
         self._next_arrival = 0
         self._round = -1  # the latest round that is on the heap
-        self._wake_s: float | None = None  # when the latest plan wants to be looked at again
         self._ended: dict[str, Ended] = {}
         self._decision_s: list[float] = []
         self._levels: list[tuple[float, int, int, int]] = []
@@ -140,7 +144,7 @@ class Simulator:
             self._decide_or_wait(at)
             self._note_levels(at)
 
-    def _happen(self, entry: tuple[float, int, int, Event, int]) -> bool:
+    def _happen(self, entry: Entry) -> bool:
         """Pass an event to the core; return whether a decision is due."""
         _, _, _, event, start = entry
         if isinstance(event, JobFinished):
@@ -150,14 +154,15 @@ class Simulator:
         elif isinstance(event, NodeFailed):
             self._push_failure()
         elif isinstance(event, DecisionDue):
-            return self.options.round_s is not None or self._wake_s == event.time_s
+            return True
+        elif isinstance(event, Wake):
+            return self._starts.get(event.job_id) == start
         self._carry_out(self.yard.handle(event))
         return True
 
     def _decide_or_wait(self, at: float) -> None:
         round_s = self.options.round_s
         if round_s is None:
-            self._wake_s = None
             self._carry_out(self.yard.handle(DecisionDue(at)))
             return
         rounds = at / round_s
@@ -180,13 +185,13 @@ class Simulator:
                 self._ended[instruction.job.job_id] = instruction
             elif isinstance(instruction, Wake):
                 if self.options.round_s is None:
-                    self._wake_s = instruction.time_s
-                    self._push(instruction.time_s, DECISION, DecisionDue(instruction.time_s))
+                    start = self._starts[instruction.job_id]
+                    self._push(instruction.time_s, DECISION, instruction, start)
             elif isinstance(instruction, (Start, Retune)):
                 job_id = instruction.job_id
-                self._starts[job_id] = self._pushed
+                start = self._starts[job_id] = self._pushed
                 finished = JobFinished(instruction.finish_s, job_id, self._outcome(job_id))
-                self._push(instruction.finish_s, FINISH, finished)
+                self._push(instruction.finish_s, FINISH, finished, start)
             else:
                 self._starts.pop(instruction.job_id, None)
                 if isinstance(instruction, Stop):
@@ -198,8 +203,8 @@ class Simulator:
             return State.FAILED
         return State.CANCELLED if status in CANCELLED_STATUS else State.DONE
 
-    def _push(self, at: float, priority: int, event: Event) -> None:
-        heapq.heappush(self._heap, (at, priority, self._pushed, event, self._pushed))
+    def _push(self, at: float, priority: int, event: Event | Wake, start: int = 0) -> None:
+        heapq.heappush(self._heap, (at, priority, self._pushed, event, start))
         self._pushed += 1
 
     def _push_failure(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+
 class State(StrEnum):
     """Where a job is in its life."""
 
@@ -37,4 +38,3 @@ TRANSITIONS: dict[tuple[State | None, State], str] = {
 }
 
 TERMINAL = frozenset({S.DONE, S.FAILED, S.CANCELLED})
-

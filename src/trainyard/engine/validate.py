@@ -61,11 +61,11 @@ def _validate_capacity(yard: Yard) -> None:
     for node in yard.down:
         i = yard.nodes.index[node]
         _require(free.gpus[i] == yard.nodes.gpus[i], f"nothing is planned on {node}, which is down")
-        free.total -= int(free.gpus[i])
-        free.gpus[i] = free.cpus[i] = free.memory_gb[i] = 0
-    _require((yard.free.gpus == free.gpus).all() and yard.free.total == free.total, "free GPUs add up")
+        free.add(i, -free.gpus[i], -free.cpus[i], -free.memory_gb[i])
+    _require(yard.free.gpus == free.gpus and yard.free.total == free.total, "free GPUs add up")
+    _require(yard.free.levels == free.levels, "nodes are grouped by free GPUs")
     _require(np.allclose(yard.free.cpus, free.cpus, atol=1e-6), "free CPUs add up")
     _require(np.allclose(yard.free.memory_gb, free.memory_gb, atol=1e-6), "free memory adds up")
     for books in (free, held):
-        enough = books.gpus.min() >= 0 and books.cpus.min() >= -1e-6 and books.memory_gb.min() >= -1e-6
+        enough = min(books.gpus) >= 0 and min(books.cpus) >= -1e-6 and min(books.memory_gb) >= -1e-6
         _require(enough, "no resource is over-allocated")

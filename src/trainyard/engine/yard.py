@@ -79,7 +79,15 @@ class Yard:
         self._pending: dict[str, None] = {}  # planned, not yet started; in the order of the plan
         self._leaving: dict[str, int] = {}  # node -> jobs still stopping there
         self._view = Snapshot(
-            0.0, self.nodes, self.speed, self.table, self.waiting, self.running, self.free, self.up_gpus, seed=seed
+            0.0,
+            self.nodes,
+            self.speed,
+            self.table,
+            self.waiting,
+            self.running,
+            self.free,
+            self.up_gpus,
+            seed=seed,
         )
         self._special = 0  # running jobs with CPUs or memory of their own choice
         self._out: list[Instruction] = []
@@ -235,13 +243,11 @@ class Yard:
     # -- decisions ----------------------------------------------------------------------------------------
 
     def _decision_due(self, event: DecisionDue) -> None:
-        now = event.time_s
-        snapshot = self.snapshot(now)
+        snapshot = self.snapshot(event.time_s)
         plan = self._decide(snapshot)
         if plan.changes:
             self._apply(plan.changes, snapshot)
-        if plan.wake_s is not None and plan.wake_s > now:
-            self._out.append(Wake(plan.wake_s))
+            self._out += [Wake(job_id, at) for job_id, at in plan.wakes if at > snapshot.now_s]
 
     def _apply(self, changes: Mapping[str, Allocation | None], snapshot: Snapshot) -> None:
         """Make the plan the target: first everything that is taken, then everything that is given."""

@@ -22,7 +22,7 @@ from trainyard.files.reading import StrPath, name_of, read_text
 from trainyard.model.job import Job
 from trainyard.model.profile import Profile
 
-DEFAULTS = {field.name: field.default for field in fields(Job)}
+DEFAULTS = {field.name: field.default for field in fields(Job) if field.init}
 COLUMNS = [name for name in DEFAULTS if name != "profile"]
 REQUIRED = [name for name in COLUMNS if DEFAULTS[name] is MISSING]
 ALWAYS_WRITTEN = (*REQUIRED, "duration_s")

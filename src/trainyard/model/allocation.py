@@ -52,7 +52,8 @@ class Plan:
 
     kept: Mapping[str, Allocation] = field(default_factory=dict)
     changes: Mapping[str, Allocation | None] = field(default_factory=dict)
-    wake_s: float | None = None  # when the policy wants to be asked again though nothing happened
+    # (job, when): the policy wants to be asked again then, if this job still runs as it starts now
+    wakes: tuple[tuple[str, float], ...] = ()
 
     def allocations(self) -> dict[str, Allocation]:
         """Job -> allocation for everything that should run; what is not in it waits."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import inspect
 import re
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from collections.abc import Sequence
+from math import isfinite
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from trainyard.errors import InputError, did_you_mean
 from trainyard.policy.pipeline import Policy
@@ -22,9 +25,9 @@ def split_outside_brackets(text: str, separator: str) -> list[str]:
             parts.append(text[start:i])
             start = i + 1
         if depth < 0:
-            raise InputError(f"policy '{text}': a ')' has no '('")
+            raise InputError(f"policy '{text}': a ')' has no '('; add the one or leave out the other")
     if depth:
-        raise InputError(f"policy '{text}': a '(' is not closed")
+        raise InputError(f"policy '{text}': a '(' is not closed; add ')'")
     return [*parts, text[start:]]
 
 
@@ -100,7 +103,7 @@ def _make(entry: Entry, given: str, text: str) -> Any:
             takes = did_you_mean(key, known) if known else "; it takes none"
             raise InputError(f"{where}: unknown parameter '{key}'{takes}")
         if key in values:
-            raise InputError(f"{where}: parameter '{key}' is given twice")
+            raise InputError(f"{where}: parameter '{key}' is given twice; give it once")
         values[key] = _convert(value, known[key], f"{where}, parameter {key}")
     try:
         return entry.make(**values)
@@ -109,29 +112,52 @@ def _make(entry: Entry, given: str, text: str) -> Any:
 
 
 def _convert(text: str, kind: Any, where: str) -> Any:
-    if get_origin(kind) is Literal:
-        choices = get_args(kind)
-        if text not in choices:
-            raise InputError(
-                f"{where}: '{text}' is not one of {', '.join(choices)}{did_you_mean(text, choices)}"
-            )
-        return text
-    if get_origin(kind) is tuple:
+    """Read the value of a parameter whose type is a choice, thresholds, bool, float or int (or None)."""
+    bare = next((k for k in get_args(kind) if k is not NoneType), kind) if _is_union(kind) else kind
+    if get_origin(bare) is tuple:
         return tuple(_positive(part, where) for part in text.split(":"))
+    if bare is float:
+        return _number(text, where, "give one such as 0.5")
+    if bare is int:
+        return _whole(text, where)
+    choices = ("true", "false") if bare is bool else get_args(bare)
+    if text not in choices:
+        raise InputError(f"{where}: '{text}' is not one of {', '.join(choices)}{_near_choice(text, choices)}")
+    return text == "true" if bare is bool else text
+
+
+def _is_union(kind: Any) -> bool:
+    return get_origin(kind) in (Union, UnionType)
+
+
+def _near_choice(text: str, choices: Sequence[str]) -> str:
+    hint = did_you_mean(text, choices)
+    return hint if "did you mean" in hint else ""
+
+
+def _whole(text: str, where: str) -> int:
     try:
         number = int(text)
     except ValueError:
-        raise InputError(f"{where}: '{text}' is not a whole number") from None
+        raise InputError(f"{where}: '{text}' is not a whole number; give 1 or more") from None
     if number < 1:
         raise InputError(f"{where}: {number} is too small; give 1 or more")
     return number
 
 
-def _positive(text: str, where: str) -> float:
+def _number(text: str, where: str, right: str) -> float:
     try:
         number = float(text)
     except ValueError:
-        raise InputError(f"{where}: '{text}' is not a number; give seconds, or several as a:b:c") from None
-    if not 0 < number < float("inf"):
-        raise InputError(f"{where}: {text} must be positive and finite")
+        raise InputError(f"{where}: '{text}' is not a number; {right}") from None
+    if not isfinite(number):
+        raise InputError(f"{where}: {text} is not finite; {right}")
+    return number
+
+
+def _positive(text: str, where: str) -> float:
+    right = "give seconds above 0, or several as a:b:c"
+    number = _number(text, where, right)
+    if number <= 0:
+        raise InputError(f"{where}: {text} is too small; {right}")
     return number

@@ -14,10 +14,9 @@ Levels = list[int]
 Parts = list[tuple[int, int]]  # (node, GPUs)
 
 
-def levels_of(counts: Ints, size: int | None = None) -> Levels:
+def levels_of(counts: Ints) -> Levels:
     """Group nodes by count."""
-    top = int(counts.max(initial=0)) + 1 if size is None else size
-    return [mask_of(counts == f) for f in range(top)]
+    return [mask_of(counts == f) for f in range(int(counts.max(initial=0)) + 1)]
 
 
 def mask_of(chosen: np.typing.NDArray[np.bool_]) -> int:

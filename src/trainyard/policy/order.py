@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from trainyard.errors import InputError
+from trainyard.model.allocation import Allocation
 from trainyard.model.cluster import Floats, Ints
 from trainyard.policy.select import Keys, by_key, take_in_order
 from trainyard.policy.snapshot import Column, Snapshot
@@ -117,7 +118,7 @@ class Las(KeyOrder):
         return snapshot.attained_gpu_s() if self.in_gpu_time else snapshot.executed_s()
 
     def _queue(self, service: Floats) -> Ints:
-        queue = (service >= self.limits[0]).astype(np.int64)
+        queue: Ints = (service >= self.limits[0]).astype(np.int64)
         for limit in self.limits[1:]:
             queue += service >= limit
         return queue
@@ -128,18 +129,26 @@ class Las(KeyOrder):
         if not self.limits.size:
             level = service.view(np.int64) >> DROPPED_BITS
         else:
-            level = 2 * self._queue(service) + (snapshot.table.column(C.HELD) == 0)
-        return (level << SEQ_BITS) + snapshot.table.column(C.SEQ).astype(np.int64)
+            level = self._queue(service)
+            level *= 2
+            level += snapshot.table.column(C.HELD) == 0
+        level <<= SEQ_BITS
+        level += snapshot.table.column(C.SEQ).astype(np.int64)
+        return level
 
-    def wake_s(self, snapshot: Snapshot, rows: Ints) -> float | None:
-        """Return when the first of these jobs reaches the end of its queue."""
-        if not self.limits.size or not rows.size:
-            return None
-        service = self._service(snapshot)[rows]
-        ends = np.append(self.limits / (1 - SLACK), np.inf)[self._queue(service)]
-        speed = snapshot.table.column(C.GPUS)[rows] if self.in_gpu_time else 1.0
-        wait_s = float(((ends - service) / speed).min())
-        return snapshot.now_s + wait_s if wait_s < np.inf else None
+    def wakes(self, snapshot: Snapshot, job_id: str, allocation: Allocation) -> Iterator[float]:
+        """Yield when the job will reach the end of each queue still before it."""
+        data, row = snapshot.table.data, snapshot.table.row_of[job_id]
+        if self.limits.size:
+            spent_s = snapshot.now_s - float(data[C.HELD_SINCE, row])
+            served = float(data[C.ATTAINED, row] + data[C.HELD, row] * spent_s)
+            speed = float(allocation.gpus)
+            if not self.in_gpu_time:
+                served = float(data[C.EXECUTED, row]) + (spent_s if data[C.HELD, row] else 0.0)
+                speed = 1.0
+            for limit in (self.limits / (1 - SLACK)).tolist():
+                if served < limit:
+                    yield snapshot.now_s + (limit - served) / speed
 
 
 class Tiresias(Las):

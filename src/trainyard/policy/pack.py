@@ -23,8 +23,8 @@ def usable_gpus(request: Request, free: Free, nodes: NodeTable) -> Levels:
         return free.levels
     cpus = nodes.cpus_per_gpu if request.cpus_per_gpu is None else request.cpus_per_gpu
     memory = nodes.memory_per_gpu if request.memory_per_gpu is None else request.memory_per_gpu
-    by_cpu = np.floor((free.cpus + EPSILON) / np.maximum(cpus, EPSILON))
-    by_memory = np.floor((free.memory_gb + EPSILON) / np.maximum(memory, EPSILON))
+    by_cpu = np.floor((np.array(free.cpus) + EPSILON) / np.maximum(cpus, EPSILON))
+    by_memory = np.floor((np.array(free.memory_gb) + EPSILON) / np.maximum(memory, EPSILON))
     return levels_of(np.minimum(free.gpus, np.minimum(by_cpu, by_memory)).astype(np.int64))
 
 

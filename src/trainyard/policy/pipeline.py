@@ -34,13 +34,20 @@ class Policy:
 
     def decide(self, snapshot: Snapshot) -> Plan:
         """Return what should run now. Reads the snapshot, changes nothing."""
+        changes: Changes
         if not self.order.preemptive and isinstance(self.size, Fixed):
-            changes: Changes = dict(_Starts(self, snapshot).run())
-            wake_s = None
+            changes = dict(_Starts(self, snapshot).run())
         else:
-            changes, rows = _Reselection(self, snapshot).run()
-            wake_s = self.order.wake_s(snapshot, rows)
-        return Plan(snapshot.running, self.tune.share(snapshot, changes), wake_s)
+            changes = _Reselection(self, snapshot).run()
+        if not changes:
+            return Plan(snapshot.running)
+        wakes = tuple(
+            (job_id, at)
+            for job_id, allocation in changes.items()
+            if allocation is not None
+            for at in self.order.wakes(snapshot, job_id, allocation)
+        )
+        return Plan(snapshot.running, self.tune.share(snapshot, changes), wakes)
 
 
 class _Starts:
@@ -117,19 +124,18 @@ class _Reselection:
         self.fixed = isinstance(policy.size, Fixed)
         self.one_type = len(snapshot.nodes.types) == 1
 
-    def run(self) -> tuple[Changes, Ints]:
-        """Return the changes and the rows that run from now on."""
+    def run(self) -> Changes:
+        """Return who starts, stops, moves or changes size."""
         if self.fixed and self.one_type and self.table.gpus <= self.snapshot.up_gpus:
             # All fit: nothing to choose, no need to sort.
             changes, failed = self._realise(_Choice(self.snapshot.waiting_rows(), self.table.column(C.GPUS)))
             if failed is None:
-                return changes, np.arange(len(self.table))
+                return changes
         barred: Mask | None = None
         while True:
-            choice = self._choose(barred)
-            changes, failed = self._realise(choice)
+            changes, failed = self._realise(self._choose(barred))
             if failed is None:
-                return changes, choice.rows
+                return changes
             barred = failed if barred is None else barred | failed
 
     def _choose(self, barred: Mask | None) -> _Choice:

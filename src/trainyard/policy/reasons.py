@@ -32,4 +32,6 @@ def _free(snapshot: Snapshot, gpu_type: str) -> int:
     if not gpu_type:
         return snapshot.free.total
     nodes = snapshot.nodes
-    return int(snapshot.free.gpus[nodes.type == nodes.type_index[gpu_type]].sum())
+    return sum(
+        gpus for gpus, t in zip(snapshot.free.gpus, nodes.type, strict=True) if nodes.types[t] == gpu_type
+    )

@@ -100,18 +100,18 @@ class Free:
 
     __slots__ = ("cpus", "gpus", "levels", "memory_gb", "plain", "total")
 
-    def __init__(self, gpus: Ints, cpus: Floats, memory_gb: Floats) -> None:
+    def __init__(self, gpus: list[int], cpus: list[float], memory_gb: list[float]) -> None:
         self.gpus = gpus
         self.cpus = cpus
         self.memory_gb = memory_gb
-        self.total = int(gpus.sum())
+        self.total = sum(gpus)
         self.plain = True  # only GPU-proportional shares are out: free GPUs imply free CPUs and memory
-        self.levels = levels_of(gpus)
+        self.levels = levels_of(np.array(gpus, dtype=np.int64))
 
     @classmethod
     def all_of(cls, nodes: NodeTable) -> Free:
         """Everything free."""
-        return cls(nodes.gpus.copy(), nodes.cpus.copy(), nodes.memory_gb.copy())
+        return cls(nodes.gpus.tolist(), nodes.cpus.tolist(), nodes.memory_gb.tolist())
 
     def copy(self) -> Free:
         """Return scratch space for trying placements."""
@@ -136,7 +136,7 @@ class Free:
 
     def add(self, i: int, gpus: int, cpus: float, memory_gb: float) -> None:
         """Change what is free on one node."""
-        had = int(self.gpus[i])
+        had = self.gpus[i]
         self.gpus[i] = has = had + gpus
         self.cpus[i] += cpus
         self.memory_gb[i] += memory_gb
@@ -207,8 +207,10 @@ class Snapshot:
 
     def attained_gpu_s(self) -> Floats:
         """GPU-seconds every active job has held so far."""
-        t = self.table
-        got: Floats = t.column(C.ATTAINED) + t.column(C.HELD) * (self.now_s - t.column(C.HELD_SINCE))
+        active = self.table.data[:, : len(self.table.jobs)]
+        got: Floats = self.now_s - active[C.HELD_SINCE]
+        got *= active[C.HELD]
+        got += active[C.ATTAINED]
         return got
 
     def executed_s(self) -> Floats:

@@ -35,9 +35,9 @@ class Order(ABC):
         ranked = self.rank(snapshot)
         return ranked[greedy(demand[ranked], snapshot.up_gpus)]
 
-    def wake_s(self, snapshot: Snapshot, rows: Ints) -> float | None:
-        """Return when the ranking may change though nothing happens, if `rows` run from now on."""
-        return None
+    def wakes(self, snapshot: Snapshot, job_id: str, allocation: Allocation) -> Iterator[float]:
+        """Yield when the ranking may change by itself, if this job starts now and still runs then."""
+        return iter(())
 
 
 class Size(ABC):
