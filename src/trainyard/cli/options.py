@@ -60,13 +60,16 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else
 
 def read_inputs(cluster_file: str, jobs_file: str, profiles: str | None) -> tuple[Cluster, list[Job]]:
     """Read and check the cluster and the jobs."""
-    from trainyard.api import load_cluster, load_jobs
-    from trainyard.files.job_check import check_jobs
+    from trainyard.files.cluster_file import load_cluster
+    from trainyard.files.jobs_file import load_jobs
+    from trainyard.files.profiles_file import load_profiles
+    from trainyard.model.zoo import ZOO
 
     cluster = load_cluster(cluster_file)
-    jobs = load_jobs(jobs_file, profiles)
-    check_jobs(jobs, cluster, jobs_file)
-    return cluster, jobs
+    known = {name: entry.profile for name, entry in ZOO.items()}
+    if profiles is not None:
+        known.update(load_profiles(profiles))
+    return cluster, load_jobs(jobs_file, known, cluster)
 
 
 def read_options(

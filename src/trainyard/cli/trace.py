@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from trainyard.cli.usage import not_negative, number, positive, whole
-from trainyard.errors import InputError
+from trainyard.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -64,7 +64,7 @@ def generate(
     """Make a trace like that of a published cluster, or a plain one."""
     from trainyard.files.jobs_file import write_jobs
     from trainyard.trace.generate import generate as imitate
-    from trainyard.trace.generate import parse_shares, with_models
+    from trainyard.trace.generate import with_models
     from trainyard.trace.presets import PLAIN
 
     if not 1 <= jobs <= MOST_JOBS:
@@ -77,7 +77,7 @@ def generate(
         _only_for_poisson({"--rate-per-h": rate_per_h, "--gpus": gpus, "--duration-s": duration_s})
         made = imitate(preset, jobs, seed)
     if models is not None:
-        made = with_models(made, parse_shares(models, "--models"), seed)
+        made = with_models(made, _zoo_shares(models), seed)
     write_jobs(dst, made)
     _note([f"{preset}: {len(made):,} jobs written to {dst}", *_about(preset)])
 
@@ -121,10 +121,23 @@ def _plain(
     return poisson(jobs, seed, rate, mix, 3600.0 if duration_s is None else duration_s)
 
 
+def _zoo_shares(text: str) -> dict[str, float]:
+    from trainyard.model.zoo import ZOO
+    from trainyard.trace.generate import parse_shares
+
+    shares = parse_shares(text, "--models")
+    for name in shares:
+        if name not in ZOO:
+            raise InputError(f"--models: no model '{name}' in the zoo{did_you_mean(name, ZOO)}")
+    return shares
+
+
 def _only_for_poisson(given: dict[str, object]) -> None:
     for option, value in given.items():
         if value is not None:
-            raise InputError(f"{option} is for --preset poisson; a cluster's preset has its own")
+            raise InputError(
+                f"{option} is for --preset poisson; leave it out, a cluster's preset has its own"
+            )
 
 
 def _about(preset: str) -> list[str]:

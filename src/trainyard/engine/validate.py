@@ -24,9 +24,10 @@ def validate_yard(yard: Yard) -> None:
     _require(set(yard.table.row_of) == set(yard.records), "table and records name the same jobs")
     for row, job in enumerate(yard.table.jobs):
         _require(yard.table.row_of[job.job_id] == row, f"row of {job.job_id}")
-    waiting = [job_id for _, job_id in yard.waiting.entries]
+    waiting = list(yard.waiting)
     _require(sorted(waiting + list(yard.running)) == sorted(yard.records), "every job waits or has a target")
-    _require(yard.waiting.entries == sorted(yard.waiting.entries), "waiting jobs are in order of submission")
+    in_order = sorted(waiting, key=lambda job_id: yard.records[job_id].seq)
+    _require(waiting == in_order, "waiting jobs are in order of submission")
     _validate_states(yard)
     _validate_capacity(yard)
 

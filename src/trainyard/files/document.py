@@ -59,7 +59,9 @@ def _flow_yaml(text: str, where: str, json_error: Exception) -> object:
         if where.endswith((".yaml", ".yml")) or not isinstance(json_error, json.JSONDecodeError):
             raise
         what = f"not valid JSON: {json_error.msg} at column {json_error.colno}"
-        raise InputError(what, where=where, line=json_error.lineno) from None
+        raise InputError(
+            f"{what}; check commas, quotes and brackets", where=where, line=json_error.lineno
+        ) from None
 
 
 def _from_yaml(text: str, where: str) -> object:
@@ -68,6 +70,8 @@ def _from_yaml(text: str, where: str) -> object:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         what = f"not valid YAML: {error.problem or error.context}"
+        if not isinstance(error, yaml.constructor.ConstructorError):
+            what += "; check indentation, colons and brackets"
         raise InputError(what, where=where, line=mark.line + 1 if mark else None) from None
     except RecursionError:
         raise InputError("nested too deeply; a few levels must be enough", where=where) from None

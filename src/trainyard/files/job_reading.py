@@ -7,6 +7,7 @@ from typing import Any
 
 from trainyard.errors import did_you_mean
 from trainyard.files.checking import check
+from trainyard.files.job_check import JobCheck
 from trainyard.files.place import Path, Place, dotted
 from trainyard.files.profiles_file import parse_profile
 from trainyard.model.job import Job
@@ -16,11 +17,12 @@ from trainyard.model.profile import Profile
 class JobReader:
     """Reads the jobs of one file; no id may come twice, and equal profiles become one object."""
 
-    def __init__(self, profiles: Mapping[str, Profile]) -> None:
+    def __init__(self, profiles: Mapping[str, Profile], can_run: JobCheck | None = None) -> None:
         from trainyard.files import schemas
 
         self._row, self._object = schemas.JOB_ROW, schemas.JOB
         self._profiles = profiles
+        self._can_run = can_run
         self._inline: dict[str, Profile] = {}
         self._seen: dict[str, Path | int | None] = {}
 
@@ -35,6 +37,8 @@ class JobReader:
         self._once(job.job_id, place)
         _check_work(job, place)
         _check_range(job, place)
+        if self._can_run is not None:
+            self._can_run(job, place)
         return job
 
     def _once(self, job_id: str, place: Place) -> None:

@@ -14,11 +14,13 @@ from typing import Any
 
 from trainyard.errors import InputError
 from trainyard.files.csv_table import CsvTable
+from trainyard.files.job_check import JobCheck
 from trainyard.files.job_reading import JobReader
 from trainyard.files.output import write_bytes_atomic
 from trainyard.files.place import Place, on_line
 from trainyard.files.profiles_file import profile_record
 from trainyard.files.reading import StrPath, name_of, read_text
+from trainyard.model.cluster import Cluster
 from trainyard.model.job import Job
 from trainyard.model.profile import Profile
 
@@ -28,14 +30,18 @@ REQUIRED = [name for name in COLUMNS if DEFAULTS[name] is MISSING]
 ALWAYS_WRITTEN = (*REQUIRED, "duration_s")
 
 
-def load_jobs(path: StrPath, profiles: Mapping[str, Profile]) -> list[Job]:
-    """Read a jobs file, sorted by arrival; ties keep file order. `profiles` are the models it may name."""
+def load_jobs(path: StrPath, profiles: Mapping[str, Profile], cluster: Cluster | None = None) -> list[Job]:
+    """Read a jobs file, sorted by arrival; ties keep file order.
+
+    `profiles` are the models it may name; every job must be able to run on the cluster, if one is given.
+    """
     where = name_of(path)
     text = read_text(path, "a header line and a line for each job, or JSON lines")
     if text.lstrip()[0] == "[":
         raise InputError("this is a JSON list; write one job object per line, without brackets", where=where)
     read = _json_jobs if text.lstrip()[0] == "{" else _csv_jobs
-    jobs = sorted(read(text, where, JobReader(profiles)), key=attrgetter("arrival_s"))
+    reader = JobReader(profiles, JobCheck(cluster) if cluster is not None else None)
+    jobs = sorted(read(text, where, reader), key=attrgetter("arrival_s"))
     if not jobs:
         raise InputError("there are no jobs after the header; add one line for each job", where=where)
     return jobs

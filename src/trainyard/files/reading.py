@@ -17,7 +17,7 @@ StrPath = str | os.PathLike[str]
 
 def name_of(path: StrPath) -> str:
     """Name a file in messages; "-" is the standard input."""
-    return "standard input" if str(path) == "-" else str(path)
+    return "standard input" if str(path) == "-" else str(path) or "''"
 
 
 def read_text(path: StrPath, wanted: str = "data") -> str:

@@ -53,13 +53,12 @@ def load_snapshot(path: StrPath, profiles: Mapping[str, Profile] | None = None) 
     data, place = load_document(path, "a snapshot: now_s, cluster, jobs")
     given = check(schemas.SNAPSHOT, data, place)
     cluster = build_cluster(given["cluster"], place.at("cluster"))
-    reader, can_run, holdings = JobReader(profiles or {}), JobCheck(cluster), _Holdings(cluster)
+    reader, holdings = JobReader(profiles or {}, JobCheck(cluster)), _Holdings(cluster)
     jobs: list[SnapshotJob] = []
     for i, entry in enumerate(given["jobs"]):
         here = place.at("jobs", i)
         progress = check(schemas.PROGRESS, entry, here)
         job = reader.read(entry, here)
-        can_run(job, here)
         _check_remaining(job, progress, here)
         shares = progress.get("allocation")
         allocation = holdings.add(job, shares, here.at("allocation")) if shares else None

@@ -54,7 +54,7 @@ class Fifo(Order):
     def heads(self, snapshot: Snapshot) -> Iterator[int]:
         """Yield waiting jobs without looking at the whole queue."""
         row_of = snapshot.table.row_of
-        return (row_of[job_id] for _, job_id in snapshot.waiting.entries)
+        return (row_of[job_id] for job_id in snapshot.waiting)
 
 
 class Sjf(Order):

@@ -61,7 +61,7 @@ class _Starts:
 
     def run(self) -> dict[str, Allocation]:
         """Return the jobs to start."""
-        if not self.snapshot.waiting.entries or not self.free.total:
+        if not self.free.total or not len(self.snapshot.waiting):
             return {}
         fill = self.policy.order.fill
         if fill == "greedy":

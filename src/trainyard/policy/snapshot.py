@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from bisect import bisect_left, insort
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -147,24 +148,41 @@ class Free:
 
 
 class Waiting:
-    """Jobs without an allocation, in order of submission."""
+    """Jobs without an allocation, in order of submission. Taking the first one costs nothing."""
 
-    __slots__ = ("entries",)
+    __slots__ = ("_entries", "_first")
 
     def __init__(self) -> None:
-        self.entries: list[tuple[float, str]] = []
+        self._entries: list[tuple[float, str]] = []
+        self._first = 0  # entries before this one are gone
 
     def __len__(self) -> int:
-        return len(self.entries)
+        return len(self._entries) - self._first
+
+    def __iter__(self) -> Iterator[str]:
+        for i in range(self._first, len(self._entries)):
+            yield self._entries[i][1]
 
     def add(self, seq: float, job_id: str) -> None:
         """Insert in order of submission."""
-        insort(self.entries, (seq, job_id))
+        insort(self._entries, (seq, job_id), lo=self._first)
 
     def remove(self, seq: float, job_id: str) -> None:
         """Take out; the job must be there."""
-        at = 0 if self.entries[0][0] == seq else bisect_left(self.entries, (seq, job_id))
-        del self.entries[at]
+        entries = self._entries
+        if entries[self._first][0] != seq:
+            del entries[bisect_left(entries, (seq, job_id), lo=self._first)]
+            return
+        self._first += 1
+        if self._first * 2 > len(entries):
+            del entries[: self._first]
+            self._first = 0
+
+    def fork(self) -> Waiting:
+        """Return an independent copy."""
+        twin = Waiting()
+        twin._entries = self._entries[self._first :]
+        return twin
 
 
 @dataclass(slots=True)
@@ -186,8 +204,7 @@ class Snapshot:
         """Return a copy that can be changed without touching the original."""
         twin = copy.copy(self)
         twin.table = self.table.fork()
-        twin.waiting = Waiting()
-        twin.waiting.entries = self.waiting.entries.copy()
+        twin.waiting = self.waiting.fork()
         twin.running = self.running.copy()
         twin.free = self.free.copy()
         return twin
@@ -230,4 +247,4 @@ class Snapshot:
     def waiting_rows(self) -> Ints:
         """Rows of all waiting jobs, in order of submission."""
         row_of = self.table.row_of
-        return np.fromiter((row_of[j] for _, j in self.waiting.entries), np.int64, len(self.waiting))
+        return np.fromiter((row_of[job_id] for job_id in self.waiting), np.int64, len(self.waiting))

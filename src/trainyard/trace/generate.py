@@ -70,7 +70,7 @@ def parse_shares(text: str, field: str) -> dict[str, float]:
         name, _, share = part.partition(":")
         shares[name.strip()] = _share(share, part, field)
     if sum(shares.values()) <= 0:
-        raise InputError(f"'{text}' has no share above 0", field=field)
+        raise InputError(f"'{text}' has no share above 0; give at least one, as in 1:0.7", field=field)
     return shares
 
 

@@ -30,7 +30,8 @@ def _entries(source: Source) -> Sequence[object]:
     try:
         entries = json.loads(source.text)
     except json.JSONDecodeError as error:
-        raise InputError(f"not valid JSON: {error.msg}", where=source.where, line=error.lineno) from None
+        what = f"not valid JSON: {error.msg}; check that the file is whole"
+        raise InputError(what, where=source.where, line=error.lineno) from None
     except RecursionError:
         raise InputError("nested too deep to be a job log", where=source.where) from None
     if not isinstance(entries, list):

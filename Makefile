@@ -1,0 +1,47 @@
+# The two commands of the README are `make demo` and `make test`; both set up .venv first, once.
+
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+DEMO_POLICIES := fifo,easy,sjf,srtf,srsf,las,tiresias,ftf
+DEMO_OUT := out/demo
+
+.DELETE_ON_ERROR:
+.PHONY: help setup demo test bench clean
+
+help:
+	@echo "make demo    compare eight policies on a small generated workload"
+	@echo "make test    all checks and tests"
+	@echo "make bench   time the simulator on full traces (ARGS=--quick for a short one)"
+	@echo "make setup   only prepare .venv (PYTHON=python3.12 chooses the interpreter)"
+	@echo "make clean   remove results and caches, keep .venv"
+
+setup: $(STAMP)
+
+# A .venv without the stamp is completed, one with it is left alone until pyproject.toml changes.
+$(STAMP): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plots,dev]'
+	@touch $@
+
+$(BIN)/python:
+	$(PYTHON) -m venv .venv
+
+demo: setup
+	$(BIN)/trainyard compare --cluster examples/demo/cluster.yaml --jobs examples/demo/jobs.csv \
+	  --policies $(DEMO_POLICIES) --restart-s 60 --out $(DEMO_OUT)
+	@echo "Open $(DEMO_OUT)/report.html in a browser; the plots are beside it as PNGs."
+
+test: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -n auto
+
+bench: setup
+	$(BIN)/python bench/simulator.py $(ARGS)
+
+clean:
+	rm -rf out dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
