@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import checked
 
+from conftest import checked
 from trainyard.model.cluster import uniform_cluster
 from trainyard.model.job import Job
-from trainyard.policy import pipeline
+from trainyard.policy import pipeline, reselect
 from trainyard.policy.order import KeyOrder
 from trainyard.policy.pipeline import Policy
 from trainyard.policy.snapshot import Column
@@ -24,7 +24,9 @@ ONE_NODE = "pack(consolidate=require)"
 class Case:
     def __init__(self, shared, name, nodes, gpus):
         data = json.loads((shared / "cases" / "peers" / f"{name}.json").read_text())
-        self.jobs = [Job(str(j["id"]), j["arrival_s"], j["gpus"], float(j["duration_s"])) for j in data["jobs"]]
+        self.jobs = [
+            Job(str(j["id"]), j["arrival_s"], j["gpus"], float(j["duration_s"])) for j in data["jobs"]
+        ]
         self.results = data["results"]
         self.cluster = uniform_cluster(nodes, gpus)
 
@@ -79,7 +81,7 @@ def test_lucid_to_the_second(shared, case, order):
     np.testing.assert_array_equal(peer.finish_s, peer.results[order]["end_s"])
 
 
-class SelectOnce(pipeline._Reselection):
+class SelectOnce(reselect.Reselection):
     """Preempts by GPU count alone: jobs that then fit on no node wait, and what they pushed out waits too."""
 
     def run(self):
@@ -97,8 +99,10 @@ def test_lucid_srtf_and_why_ours_is_better(shared, case, monkeypatch):
     average = peer.run(f"srtf+{ONE_NODE}", restart_s=40.0)
     assert 0.94 * theirs["avg_jct_s"] <= average <= theirs["avg_jct_s"]
     # With that rule and Lucid's tick (a job ends one second after its work does) the difference is gone.
-    monkeypatch.setattr(pipeline, "_Reselection", SelectOnce)
-    assert peer.run(f"srtf+{ONE_NODE}", longer_s=1.0, restart_s=40.0) == pytest.approx(theirs["avg_jct_s"], rel=0.02)
+    monkeypatch.setattr(pipeline, "Reselection", SelectOnce)
+    assert peer.run(f"srtf+{ONE_NODE}", longer_s=1.0, restart_s=40.0) == pytest.approx(
+        theirs["avg_jct_s"], rel=0.02
+    )
     assert peer.preemptions == theirs["preemptions"]
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from itertools import product
+from itertools import pairwise, product
 
 import pytest
-from conftest import checked
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from conftest import checked
 from trainyard.cli.output import jobs_csv
 from trainyard.engine.failures import Failure
 from trainyard.engine.states import State
@@ -103,7 +103,7 @@ def test_every_job_ends_and_nothing_is_over_allocated(run):
         changes = result.story_of(job.job_id)
         assert [c.after for c in changes[:2]] == [State.SUBMITTED, State.WAITING]
         assert changes[-1].after is State.DONE
-        assert all(a.after is b.before and a.time_s <= b.time_s for a, b in zip(changes, changes[1:], strict=False))
+        assert all(a.after is b.before and a.time_s <= b.time_s for a, b in pairwise(changes))
 
 
 @SLOW
@@ -131,7 +131,7 @@ def test_work_is_conserved_and_nobody_beats_the_ideal(run):
     for job in jobs:
         changes = result.story_of(job.job_id)
         stall_s, ran_s = options["start_s"], 0.0
-        for began, ended in zip(changes, changes[1:], strict=False):
+        for began, ended in pairwise(changes):
             if began.after is State.RUNNING:
                 ran_s += max(0.0, ended.time_s - began.time_s - stall_s)
                 stall_s = options["restart_s"] or 0.0

@@ -5,14 +5,14 @@ from __future__ import annotations
 from itertools import permutations
 
 import pytest
-from conftest import checked, finishes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import checked, finishes
 from trainyard.engine.simulator import Options, Simulator
 from trainyard.model.cluster import uniform_cluster
 from trainyard.model.job import Job
-from trainyard.policy import backfill, pipeline
+from trainyard.policy import backfill, start
 from trainyard.policy.drf import Drf
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.select import greedy
@@ -85,7 +85,9 @@ def test_greedy_selection_equals_the_plain_walk(demand, budget):
     assert greedy(np.array(demand, dtype=np.float64), budget).tolist() == taken
 
 
-gangs = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 4), st.integers(1, 50)), min_size=2, max_size=10)
+gangs = st.lists(
+    st.tuples(st.integers(0, 60), st.integers(1, 4), st.integers(1, 50)), min_size=2, max_size=10
+)
 
 
 @FAST
@@ -101,8 +103,8 @@ def test_easy_backfill_never_delays_the_head(rows, place):
             promised.setdefault(head.job.job_id, []).append(self.start_s)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipeline, "Reservation", Noted)
-        result = checked(uniform_cluster(2, 2), [j for j in jobs], f"fifo(fill=easy)+{place}")
+        patch.setattr(start, "Reservation", Noted)
+        result = checked(uniform_cluster(2, 2), list(jobs), f"fifo(fill=easy)+{place}")
     started = dict(zip(result.outcomes.job_id, result.outcomes.start_s, strict=True))
     for job_id, latest in promised.items():
         assert started[job_id] <= min(latest) + 1e-9
@@ -114,7 +116,12 @@ def test_easy_is_work_conserving_where_strict_is_not(rows):
     jobs = [Job(f"j{i}", float(a), g, float(d)) for i, (a, g, d) in enumerate(sorted(rows))]
     policy = parse_policy("fifo(fill=greedy)")
     result = Simulator(uniform_cluster(1, 4), jobs, policy, Options()).run()
-    waits = {j: (a, s) for j, a, s in zip(result.outcomes.job_id, result.outcomes.arrival_s, result.outcomes.start_s, strict=True)}
+    waits = {
+        j: (a, s)
+        for j, a, s in zip(
+            result.outcomes.job_id, result.outcomes.arrival_s, result.outcomes.start_s, strict=True
+        )
+    }
     levels = result.timeline
     for job in jobs:
         arrived, started = waits[job.job_id]
@@ -124,7 +131,9 @@ def test_easy_is_work_conserving_where_strict_is_not(rows):
 
 @FAST
 @given(
-    st.lists(st.tuples(st.integers(1, 3), st.integers(0, 5), st.sampled_from([1.0, 2.0])), min_size=1, max_size=6),
+    st.lists(
+        st.tuples(st.integers(1, 3), st.integers(0, 5), st.sampled_from([1.0, 2.0])), min_size=1, max_size=6
+    ),
     st.integers(1, 16),
 )
 def test_drf_levels_dominant_shares(rows, gpus):

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from conftest import checked, finishes
 
+from conftest import checked, finishes
 from trainyard.engine.failures import Failure, RandomFailures
 from trainyard.engine.result import jain
 from trainyard.engine.simulator import Options, Simulator
@@ -102,14 +102,20 @@ def test_profiled_jobs_pay_their_own_restart_cost():
 
 
 def test_status_decides_how_a_job_ends():
-    jobs = [Job("a", 0.0, 1, 1.0, status="Failed"), Job("b", 0.0, 1, 1.0, status="Killed"), Job("c", 0.0, 1, 1.0)]
+    jobs = [
+        Job("a", 0.0, 1, 1.0, status="Failed"),
+        Job("b", 0.0, 1, 1.0, status="Killed"),
+        Job("c", 0.0, 1, 1.0),
+    ]
     result = checked(uniform_cluster(1, 4), jobs)
     assert [result.story_of(j)[-1].after.value for j in "abc"] == ["failed", "cancelled", "done"]
 
 
 def test_failures_from_a_list():
     result = checked(
-        uniform_cluster(1, 1), [Job("a", 0.0, 1, 100.0, checkpoint_s=30.0)], failures=[Failure(50.0, "GPU-0", 10.0)]
+        uniform_cluster(1, 1),
+        [Job("a", 0.0, 1, 100.0, checkpoint_s=30.0)],
+        failures=[Failure(50.0, "GPU-0", 10.0)],
     )
     assert result.outcomes.finish_s[0] == 60.0 + 70.0
     assert result.outcomes.restarts[0] == 1
@@ -132,7 +138,9 @@ def test_a_policy_that_starves_a_job_is_told_so():
             return iter(())
 
     for options in (Options(), Options(round_s=10.0)):
-        simulator = Simulator(uniform_cluster(1), [Job("a", 0.0, 1, 1.0)], Policy("idle", order=Nobody()), options)
+        simulator = Simulator(
+            uniform_cluster(1), [Job("a", 0.0, 1, 1.0)], Policy("idle", order=Nobody()), options
+        )
         with pytest.raises(TrainyardError, match="job a waits and nothing will ever happen: policy idle"):
             simulator.run()
 
@@ -160,7 +168,9 @@ def test_consolidation_can_be_required():
 
 
 def test_summary_of_nothing_finished_is_still_a_summary():
-    result = Simulator(uniform_cluster(1), [Job("a", 0.0, 1, 10.0)], parse_policy("fifo"), Options(until_s=5.0)).run()
+    result = Simulator(
+        uniform_cluster(1), [Job("a", 0.0, 1, 10.0)], parse_policy("fifo"), Options(until_s=5.0)
+    ).run()
     assert result.summary()["completed"] == 0
 
 

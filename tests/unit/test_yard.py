@@ -122,7 +122,8 @@ def test_a_failing_node_costs_the_work_since_the_last_checkpoint():
 def test_checkpoints_survive_a_change_of_cpus():
     plans = iter([{"a": on("GPU-0", 2)}, {"a": on("GPU-0", 2, cpus=4.0)}])
     yard = yard_with(
-        Job("a", 0.0, 2, 1000.0, checkpoint_s=100.0), policy=lambda snapshot: Plan(snapshot.running, next(plans))
+        Job("a", 0.0, 2, 1000.0, checkpoint_s=100.0),
+        policy=lambda snapshot: Plan(snapshot.running, next(plans)),
     )
     yard.handle(DecisionDue(0.0))
     (retune,) = yard.handle(DecisionDue(150.0))

@@ -222,9 +222,7 @@ class Simulator:
 
     def _note_levels(self, at: float) -> None:
         yard = self.yard
-        self._levels.append(
-            (at, len(yard.waiting), len(yard.running), yard.up_gpus - yard.free.total)
-        )
+        self._levels.append((at, len(yard.waiting), len(yard.running), yard.up_gpus - yard.free.total))
 
     def _result(self, end_s: float, wall_s: float) -> Result:
         levels = np.array(self._levels, dtype=np.float64).reshape(-1, 4)

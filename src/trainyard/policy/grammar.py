@@ -13,7 +13,7 @@ from trainyard.errors import InputError, did_you_mean
 from trainyard.policy.pipeline import Policy
 from trainyard.policy.registry import DEFAULTS, ENTRIES, PRESETS, STAGES, Entry
 
-TERM = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:\((.*)\))?\s*", re.DOTALL)
+TERM = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:\(([^()]*)\))?\s*")
 
 
 def split_outside_brackets(text: str, separator: str) -> list[str]:
@@ -94,7 +94,7 @@ def parameters(entry: Entry) -> dict[str, Any]:
 def _make(entry: Entry, given: str, text: str) -> Any:
     known = parameters(entry)
     values: dict[str, Any] = {}
-    for part in split_outside_brackets(given, ",") if given.strip() else ():
+    for part in given.split(",") if given.strip() else ():
         key, equals, value = (piece.strip() for piece in part.partition("="))
         where = f"policy '{text}', stage {entry.name}"
         if not equals or not value:

@@ -1,0 +1,152 @@
+"""Preemption and elastic sizes: choose anew who runs with how much, and change as little as possible."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from trainyard.model.allocation import Allocation
+from trainyard.model.cluster import Floats, Ints
+from trainyard.policy.fixed import Fixed
+from trainyard.policy.select import Mask, Pools, greedy
+from trainyard.policy.snapshot import Column, Free, Snapshot
+
+if TYPE_CHECKING:
+    from trainyard.policy.pipeline import Policy
+
+C = Column
+Changes = dict[str, Allocation | None]
+
+
+class Reselection:
+    """Preemptive or elastic: choose anew who runs with how much; whoever stays as it is stays where it is."""
+
+    def __init__(self, policy: Policy, snapshot: Snapshot) -> None:
+        self.policy = policy
+        self.snapshot = snapshot
+        self.table = snapshot.table
+        self.held = snapshot.table.column(C.HELD)
+        self.fixed = isinstance(policy.size, Fixed)
+        self.one_type = len(snapshot.nodes.types) == 1
+
+    def run(self) -> Changes:
+        """Return who starts, stops, moves or changes size."""
+        if self.fixed and self.one_type and self.table.gpus <= self.snapshot.up_gpus:
+            # All fit: nothing to choose, no need to sort.
+            changes, failed = self._realise(_Choice(self.snapshot.waiting_rows(), self.table.column(C.GPUS)))
+            if failed is None:
+                return changes
+        barred: Mask | None = None
+        while True:
+            changes, failed = self._realise(self._choose(barred))
+            if failed is None:
+                return changes
+            barred = failed if barred is None else barred | failed
+
+    def _choose(self, barred: Mask | None) -> _Choice:
+        """Choose who runs, how big and, on a mixed cluster, on which GPU type."""
+        if self.fixed and self.one_type and self.policy.order.preemptive:
+            demand = self.table.column(C.GPUS)
+            if barred is not None:
+                demand = np.where(barred, 0.0, demand)
+            rows = self.policy.order.choose(self.snapshot, demand)
+            rows = rows if barred is None else rows[~barred[rows]]
+            target = np.zeros(self.held.size)
+            target[rows] = demand[rows]
+            return _Choice(rows, target)
+        ranked = self._ranked(barred)
+        sizes = self.policy.size.sizes(self.snapshot, ranked)
+        demand = self.table.column(C.GPUS)[ranked] if sizes is None else sizes.astype(np.float64)
+        target = np.zeros(self.held.size)
+        if self.one_type:
+            fits = greedy(demand, self.snapshot.up_gpus) & (demand > 0)
+            target[ranked[fits]] = demand[fits]
+            return _Choice(ranked[fits], target)
+        return self._from_pools(ranked, demand, target)
+
+    def _ranked(self, barred: Mask | None) -> Ints:
+        ranked = self.policy.order.rank(self.snapshot)
+        if not self.policy.order.preemptive:
+            running = self.held.nonzero()[0]
+            ranked = np.concatenate([running[self.table.column(C.SEQ)[running].argsort()], ranked])
+        return ranked if barred is None else ranked[~barred[ranked]]
+
+    def _from_pools(self, ranked: Ints, demand: Floats, target: Floats) -> _Choice:
+        """Walk down the ranking; a size that no GPU type has room for is cut."""
+        pools = Pools(self.snapshot)
+        types: Ints = np.full(target.size, -1, dtype=np.int64)
+        rows: list[int] = []
+        for row, gpus in zip(ranked.tolist(), demand.tolist(), strict=True):
+            for size in self._sizes(row, int(gpus)):
+                found = pools.take(row, size)
+                if found is not None:
+                    rows.append(row)
+                    types[row], target[row] = found, size
+                    break
+        return _Choice(np.array(rows, dtype=np.int64), target, types)
+
+    def _realise(self, choice: _Choice) -> tuple[Changes, Mask | None]:
+        """Place what is new or changed; say which jobs found no place."""
+        target, types = choice.target, choice.types
+        changed = target != self.held
+        if types is not None:
+            changed |= types >= 0
+        if not np.count_nonzero(changed):
+            return {}, None
+        scratch, changes = self._release((changed & (self.held > 0)).nonzero()[0].tolist())
+        failed: Mask | None = None
+        for row in choice.rows[changed[choice.rows]].tolist():
+            if failed is not None and failed[row]:
+                continue
+            allocation = self._put(row, int(target[row]), -1 if types is None else int(types[row]), scratch)
+            if allocation is not None:
+                changes[self.table.jobs[row].job_id] = allocation
+            else:
+                alike = self._alike(choice, row, changes)
+                failed = alike if failed is None else failed | alike
+        return changes, failed
+
+    def _release(self, rows: list[int]) -> tuple[Free, Changes]:
+        """Give back what running jobs hold that do not stay as they are."""
+        scratch = self.snapshot.free.copy()
+        changes: Changes = {}
+        for row in rows:
+            job_id = self.table.jobs[row].job_id
+            scratch.give(self.snapshot.nodes.index, self.snapshot.running[job_id].shares)
+            changes[job_id] = None
+        return scratch, changes
+
+    def _sizes(self, row: int, gpus: int) -> range:
+        """Sizes to try: where they are ours to choose, rather smaller than not at all."""
+        if not gpus:
+            return range(0)
+        least = gpus if self.fixed else int(self.table.data[C.LEAST, row])
+        return range(gpus, least - 1, -1)
+
+    def _put(self, row: int, gpus: int, gpu_type: int, scratch: Free) -> Allocation | None:
+        if gpu_type < 0:
+            gpu_type = int(self.table.data[C.TYPE, row])
+        for size in self._sizes(row, gpus):
+            request = self.policy.tune.request(self.table.jobs[row], size, gpu_type)
+            allocation = self.policy.place.put(request, scratch, self.snapshot.nodes, self.snapshot.seed)
+            if allocation is not None:
+                return allocation
+        return None
+
+    def _alike(self, choice: _Choice, row: int, changes: Changes) -> Mask:
+        """A job that found no place, and waiting ones that ask for the same: they would find none either."""
+        job, wanted, type_ = self.table.jobs[row], self.table.column(C.GPUS), self.table.column(C.TYPE)
+        alike: Mask = np.zeros(self.held.size, dtype=np.bool_)
+        if self.fixed and job.cpus is None and job.memory_gb is None:
+            alike = (wanted == wanted[row]) & (type_ == type_[row]) & (self.held == 0)
+            for job_id in changes:
+                alike[self.table.row_of[job_id]] = False  # placed before this one
+        alike[row] = True
+        return alike
+
+
+class _Choice(NamedTuple):
+    rows: Ints  # those that run, first come first
+    target: Floats  # GPUs of every row of the table
+    types: Ints | None = None  # GPU type of every row; -1: what it holds, or any

@@ -1,0 +1,79 @@
+"""Whole gangs without preemption: running jobs stay, waiting ones start as far as the fill rule lets them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainyard.model.allocation import Allocation
+from trainyard.model.cluster import Ints
+from trainyard.policy.backfill import Reservation
+from trainyard.policy.snapshot import Column, Snapshot
+from trainyard.policy.stages import Request
+
+if TYPE_CHECKING:
+    from trainyard.policy.pipeline import Policy
+
+C = Column
+
+
+class Starts:
+    """Non-preemptive: running jobs stay; waiting ones start in order as far as the fill rule lets them."""
+
+    def __init__(self, policy: Policy, snapshot: Snapshot) -> None:
+        self.policy = policy
+        self.snapshot = snapshot
+        self.free = snapshot.free
+        self.started: dict[str, Allocation] = {}
+
+    def run(self) -> dict[str, Allocation]:
+        """Return the jobs to start."""
+        if not self.free.total or not len(self.snapshot.waiting):
+            return {}
+        fill = self.policy.order.fill
+        if fill == "greedy":
+            self._fill(self.policy.order.rank(self.snapshot), None)
+            return self.started
+        for place, row in enumerate(self.policy.order.heads(self.snapshot)):
+            if not self._start(row):
+                if fill == "easy":
+                    self._fill(self.policy.order.rank(self.snapshot)[place + 1 :], row)
+                break
+        return self.started
+
+    def _request(self, row: int) -> Request:
+        table = self.snapshot.table
+        job = table.jobs[row]
+        return self.policy.tune.request(job, job.gpus, int(table.data[C.TYPE, row]))
+
+    def _start(self, row: int) -> bool:
+        job = self.snapshot.table.jobs[row]
+        if job.gpus > self.free.total:
+            return False
+        if self.free is self.snapshot.free:
+            self.free = self.free.copy()
+        snap = self.snapshot
+        allocation = self.policy.place.put(self._request(row), self.free, snap.nodes, snap.seed)
+        if allocation is not None:
+            self.started[job.job_id] = allocation
+        return allocation is not None
+
+    def _fill(self, rows: Ints, head: int | None) -> None:
+        """Start whatever fits, in order, without delaying the head."""
+        snap = self.snapshot
+        rows = rows[snap.table.column(C.GPUS)[rows] <= self.free.total]
+        if not rows.size:
+            return
+        reserved = None
+        if head is not None:
+            place = self.policy.place
+            reserved = Reservation(snap, self._request(head), self.free, dict(self.started), place)
+        hopeless: set[tuple[object, ...]] = set()
+        for row in rows.tolist():
+            job = snap.table.jobs[row]
+            kind = (job.gpus, job.gpu_type, job.cpus, job.memory_gb)
+            if kind in hopeless:
+                continue
+            if not self._start(row):
+                hopeless.add(kind)
+            elif reserved is not None and not reserved.allows(job.job_id, self.started[job.job_id]):
+                self.free.give(snap.nodes.index, self.started.pop(job.job_id).shares)
