@@ -341,3 +341,14 @@ def test_a_reader_that_goes_away_is_no_crash():
     done = subprocess.run([TRAINYARD, "policies"], stdout=writer, stderr=subprocess.PIPE, check=False)
     os.close(writer)
     assert (done.returncode, done.stderr) == (1, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_is_no_crash():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [TRAINYARD, "policies"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "No space left" in done.stderr

@@ -98,6 +98,11 @@ JOBS_CASES = {
         rows("a,-1,1,5"),
         ["j.csv, line 2, field arrival_s", "-1 is too small", "at least 0"],
     ),
+    "end of time": (
+        SIMULATE,
+        rows("a,1e308,1,1e308"),
+        ["j.csv, line 2, field arrival_s", "1e308 is too large", "at most 1e12"],
+    ),
     "no duration": (
         SIMULATE,
         rows("a,0,1,0"),
@@ -311,6 +316,16 @@ OPTION_CASES = {
         "compare --cluster c.yaml --jobs j.csv --policies fifo --out c.yaml",
         {},
         ["c.yaml", "this is a file", "name a directory"],
+    ),
+    "output without a name": (
+        "simulate --cluster c.yaml --jobs j.csv --out ''",
+        {},
+        ["the output directory has no name", "give one"],
+    ),
+    "file without a name": (
+        "simulate --cluster '' --jobs j.csv",
+        {},
+        ["'': this is a directory", "name a file"],
     ),
     "negative round": (f"{SIMULATE} --round-s -60", {}, ["--round-s -60", "above 0"]),
     "round of nothing": (f"{SIMULATE} --round-s 0", {}, ["--round-s 0", "above 0"]),

@@ -49,6 +49,7 @@ def run() -> None:
     """Run the command line: 0 done, 2 the input is wrong (one line on stderr), 1 anything else."""
     try:
         app(sys.argv[1:] or ["--help"], prog_name="trainyard", standalone_mode=False)
+        sys.stdout.flush()
     except InputError as error:
         _fail(str(error), 2)
     except TrainyardError as error:
@@ -57,10 +58,12 @@ def run() -> None:
         _fail(explain(error), 2)
     except (KeyboardInterrupt, typer.Abort):
         _fail("interrupted", 130)
-    except BrokenPipeError:
-        # The reader of our output went away; nothing is left to say, not even at exit.
+    except OSError as error:
+        # What could not be written to stdout must not be tried again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        if isinstance(error, BrokenPipeError):
+            sys.exit(1)  # the reader of our output went away; nothing is left to say
+        _fail(str(error), 1)
 
 
 def _fail(message: str, code: int) -> None:

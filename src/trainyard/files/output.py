@@ -49,6 +49,8 @@ def _unused_name(directory: Path) -> Path:
 
 def prepare_out_dir(path: StrPath) -> Path:
     """Create an output directory and see that files can be written into it."""
+    if not str(path):
+        raise InputError("the output directory has no name; give one such as out")
     directory = Path(path)
     try:
         directory.mkdir(parents=True, exist_ok=True)

@@ -33,6 +33,8 @@ def read_text(path: StrPath, wanted: str = "data") -> str:
 
 
 def _read_bytes(path: StrPath, where: str) -> bytes:
+    if str(path) == "-" and sys.stdin is None:
+        raise InputError("it is closed; pipe a file into it or name one", where=where)
     try:
         return sys.stdin.buffer.read() if str(path) == "-" else Path(path).read_bytes()
     except FileNotFoundError:

@@ -28,6 +28,7 @@ from trainyard.model.job import Job
 from trainyard.model.profile import Profile
 
 MAX_GPUS = 1_000_000
+MAX_S = 1e12  # beyond it, doubles lose tenths of milliseconds
 
 
 def _whole(value: Any) -> Any:
@@ -67,6 +68,12 @@ CLOSED = ConfigDict(extra="forbid")
 
 AtLeastZero = Annotated[float, Field(ge=0, allow_inf_nan=False, description="a number of at least 0")]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False, description="a number above 0")]
+Moment = Annotated[
+    float, Field(ge=0, le=MAX_S, allow_inf_nan=False, description="a number of at least 0, at most 1e12")
+]
+Duration = Annotated[
+    float, Field(gt=0, le=MAX_S, allow_inf_nan=False, description="a number above 0, at most 1e12")
+]
 WholeCell = Annotated[int, Field(ge=1, le=MAX_GPUS, description=f"a whole number from 1 to {MAX_GPUS}")]
 Count = Annotated[WholeCell, WHOLE]
 CountFrom0 = Annotated[
@@ -116,7 +123,7 @@ class ClusterEntry(TypedDict):
 class SnapshotEntry(TypedDict):
     """A snapshot; its jobs are read one by one."""
 
-    now_s: AtLeastZero
+    now_s: Moment
     cluster: Annotated[ClusterEntry, GIVEN]
     jobs: list[dict[str, Any]]
 
@@ -143,9 +150,9 @@ class ProgressEntry(TypedDict, total=False):
 class FailureRow(TypedDict):
     """A row of a failures file."""
 
-    time_s: AtLeastZero
+    time_s: Moment
     node: Annotated[Text, Field(description="one line of text such as 'V100-0'")]
-    repair_s: Positive
+    repair_s: Duration
 
 
 # Types made at run time, which type checkers cannot follow.
@@ -191,7 +198,8 @@ ROW_KINDS = {
     int: WholeCell,
     str: Text,
     "job_id": JobId,
-    "arrival_s": AtLeastZero,
+    "arrival_s": Moment,
+    "duration_s": Duration,
     "model": ModelName,
     "gpu_type": TypeName,
     "profile": Any,  # read by itself, so that equal ones become one object
