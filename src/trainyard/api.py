@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from trainyard.engine.failures import Failure
 from trainyard.engine.parallel import run_all
@@ -19,6 +18,7 @@ from trainyard.files.profiles_file import load_profiles
 from trainyard.files.snapshot_file import SnapshotSpec, load_snapshot
 from trainyard.model.cluster import Cluster
 from trainyard.model.job import Job
+from trainyard.model.profile import Profile
 from trainyard.model.zoo import ZOO
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.pipeline import Policy
@@ -28,12 +28,12 @@ __all__ = ["compare", "load_cluster", "load_jobs", "plan", "simulate"]
 AnyPath = str | os.PathLike[str]
 
 
-def load_jobs(path: AnyPath, profiles: AnyPath | None = None) -> list[Job]:
-    """Read a jobs file; model names are looked up in a profiles file, then in the zoo."""
-    known = {name: entry.profile for name, entry in ZOO.items()}
+def load_jobs(path: AnyPath, profiles: AnyPath | None = None, cluster: Cluster | None = None) -> list[Job]:
+    """Read a jobs file; models are looked up in a profiles file, then in the zoo; all must fit a cluster."""
+    known = _zoo()
     if profiles is not None:
-        known.update(load_profiles(Path(profiles)))
-    return _load_jobs(Path(path), known)
+        known.update(load_profiles(profiles))
+    return _load_jobs(path, known, cluster)
 
 
 def simulate(
@@ -74,20 +74,20 @@ def compare(
 
 def plan(snapshot: SnapshotSpec | AnyPath, policy: Policy | str = "fifo") -> dict[str, object]:
     """Take one decision on a snapshot and return it in the form of the contract; nothing is executed."""
-    profiles = {name: entry.profile for name, entry in ZOO.items()}
-    spec = snapshot if isinstance(snapshot, SnapshotSpec) else load_snapshot(snapshot, profiles)
+    spec = snapshot if isinstance(snapshot, SnapshotSpec) else load_snapshot(snapshot, _zoo())
     return answer(restore(spec), _policy(policy), spec.now_s)
 
 
 def _inputs(cluster: Cluster | AnyPath, jobs: Sequence[Job] | AnyPath) -> tuple[Cluster, Sequence[Job]]:
-    yard = cluster if isinstance(cluster, Cluster) else load_cluster(Path(cluster))
+    yard = cluster if isinstance(cluster, Cluster) else load_cluster(cluster)
     if isinstance(jobs, (str, os.PathLike)):
-        work: Sequence[Job] = load_jobs(jobs)
-        check_jobs(work, yard, str(jobs))
-    else:
-        work = jobs
-        check_jobs(work, yard, "jobs")
-    return yard, work
+        return yard, load_jobs(jobs, cluster=yard)
+    check_jobs(jobs, yard, "jobs")
+    return yard, jobs
+
+
+def _zoo() -> dict[str, Profile]:
+    return {name: entry.profile for name, entry in ZOO.items()}
 
 
 def _policy(policy: Policy | str) -> Policy:

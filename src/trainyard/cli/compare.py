@@ -26,7 +26,7 @@ def compare(
     json_: o.Json = False,
 ) -> None:
     """Simulate several policies in parallel and print them in one table."""
-    from trainyard.cli.output import print_json, progress_bars, write_comparison
+    from trainyard.cli.output import print_json, progress_bars, require_plots, write_comparison
     from trainyard.engine.parallel import run_all
     from trainyard.files.output import prepare_out_dir
     from trainyard.policy.grammar import parse_policies
@@ -35,6 +35,8 @@ def compare(
     settings = o.read_options(round_s, restart_s, start_s, seed, until_s)
     yard, work = o.read_inputs(cluster, jobs, profiles)
     broken = o.read_failures(yard, failures, mtbf_h, repair_h, seed)
+    if out is not None:
+        require_plots()  # before hours of simulation, not after
     directory = prepare_out_dir(out) if out is not None else None
     with progress_bars([p.name for p in chosen], len(work)) as bars:
         results = run_all(yard, work, chosen, settings, broken, bars)

@@ -57,7 +57,7 @@ def run() -> None:
     except UsageProblem as error:
         _fail(explain(error), 2)
     except (KeyboardInterrupt, typer.Abort):
-        _fail("interrupted", 130)
+        _fail("interrupted", 1)
     except OSError as error:
         # What could not be written to stdout must not be tried again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from trainyard.model.cluster import Cluster
     from trainyard.model.job import Job
 
+SHORTEST_ROUND_S = 0.01  # shorter ones would only keep the clock from advancing
+
 ClusterFile = Annotated[str, typer.Option("--cluster", help="Cluster file (YAML).", metavar="FILE")]
 JobsFile = Annotated[
     str, typer.Option("--jobs", help="Jobs file (CSV or JSON lines, .gz too).", metavar="FILE")
@@ -60,16 +62,10 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else
 
 def read_inputs(cluster_file: str, jobs_file: str, profiles: str | None) -> tuple[Cluster, list[Job]]:
     """Read and check the cluster and the jobs."""
-    from trainyard.files.cluster_file import load_cluster
-    from trainyard.files.jobs_file import load_jobs
-    from trainyard.files.profiles_file import load_profiles
-    from trainyard.model.zoo import ZOO
+    from trainyard.api import load_cluster, load_jobs
 
     cluster = load_cluster(cluster_file)
-    known = {name: entry.profile for name, entry in ZOO.items()}
-    if profiles is not None:
-        known.update(load_profiles(profiles))
-    return cluster, load_jobs(jobs_file, known, cluster)
+    return cluster, load_jobs(jobs_file, profiles, cluster)
 
 
 def read_options(
@@ -79,6 +75,8 @@ def read_options(
     from trainyard.engine.simulator import Options
 
     positive("--round-s", round_s)
+    if round_s is not None and round_s < SHORTEST_ROUND_S:
+        raise InputError(f"--round-s {round_s:g}: give {SHORTEST_ROUND_S:g} or more, or leave it out")
     positive("--until-s", until_s)
     not_negative("--restart-s", restart_s)
     not_negative("--start-s", start_s)

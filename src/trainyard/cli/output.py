@@ -9,10 +9,12 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from trainyard.engine.result import Result
+from trainyard.errors import InputError
 from trainyard.files.output import write_text_atomic
 
 JOBS_COLUMNS = ("job_id", "arrival_s", "start_s", "finish_s", "jct_s", "queue_s", "restarts", "gpu_s")
@@ -52,6 +54,15 @@ def jobs_csv(result: Result) -> str:
     for job_id, *numbers in zip(o.job_id, *(c.tolist() for c in columns), strict=True):
         writer.writerow([job_id, *("" if n != n else n for n in numbers)])
     return text.getvalue()
+
+
+def require_plots() -> None:
+    """Raise InputError if a report could not be drawn."""
+    for module in ("matplotlib", "plotly"):
+        if find_spec(module) is None:
+            raise InputError(
+                f"--out: the report needs {module}; pip install 'trainyard[plots]', or leave --out out"
+            )
 
 
 def write_comparison(directory: Path, results: Sequence[Result]) -> Path:
