@@ -108,7 +108,8 @@ class Simulator:
     def _run(self) -> float:
         """Step through time; return when it ended."""
         self._push_failure()
-        while self._unfinished() and (at := self._next_time()) <= self.options.until_s and at < math.inf:
+        until_s, jobs = self.options.until_s, len(self.jobs)
+        while len(self._ended) < jobs and (at := self._next_time()) <= until_s and at < math.inf:
             self._step(at)
             if self._progress is not None:
                 self._progress(len(self._ended))

@@ -18,7 +18,7 @@ from trainyard.policy.stages import Fill, Order
 
 C = Column
 SEQ_BITS = 40  # level and seq make one exact key: no ties, one sort
-DROPPED_BITS = 52 - 7  # of a double's fraction: what is left tells numbers apart that differ by 0.8%
+DROPPED_BITS = 52 - 6  # of a double's fraction: what is left tells numbers apart that differ by 1.6%
 SLACK = 1e-6  # a job demoted exactly on time may lack a rounding error's worth of service
 
 
@@ -93,7 +93,7 @@ class Las(KeyOrder):
     """Least attained service first; with thresholds, discretised into queues (Tiresias, NSDI'19).
 
     Service is GPU-time (`threshold_gpu_s`) or plain run time (`threshold_s`). Without thresholds, services
-    that differ by less than 1% count as equal: else jobs that are level would take turns at every event. With
+    that differ by less than 2% count as equal: else jobs that are level would take turns at every event. With
     thresholds, jobs that run come before jobs that wait inside a queue, then first come, first served; a job
     that reaches the end of its queue moves on at that moment, not only when something else happens.
     """
@@ -124,7 +124,7 @@ class Las(KeyOrder):
         return queue
 
     def key(self, snapshot: Snapshot) -> Keys:
-        """Attained service to 1%, or the queue it leads to and the place in it."""
+        """Attained service to 2%, or the queue it leads to and the place in it."""
         service = self._service(snapshot)
         if not self.limits.size:
             level = service.view(np.int64) >> DROPPED_BITS

@@ -29,6 +29,8 @@ class Policy:
         """Return what should run now. Reads the snapshot, changes nothing."""
         changes: Changes
         if not self.order.preemptive and isinstance(self.size, Fixed):
+            if not snapshot.free.total or not len(snapshot.waiting):
+                return Plan(snapshot.running)
             changes = Starts(self, snapshot).run()
         else:
             changes = Reselection(self, snapshot).run()

@@ -27,8 +27,6 @@ class Starts:
 
     def run(self) -> dict[str, Allocation]:
         """Return the jobs to start."""
-        if not self.free.total or not len(self.snapshot.waiting):
-            return {}
         fill = self.policy.order.fill
         if fill == "greedy":
             self._fill(self.policy.order.rank(self.snapshot), None)
