@@ -7,9 +7,9 @@ import gzip
 import io
 import json
 import os
+import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -93,11 +93,12 @@ def simulated(command, *options):
 
 @pytest.mark.parametrize("option", ["--version", "--help"])
 def test_version_and_help_are_instant(option):
-    took = []
+    took = []  # CPU time: other tests run at the same time
     for _ in range(5):
-        began = time.perf_counter()
+        began = resource.getrusage(resource.RUSAGE_CHILDREN)
         done = process(option)
-        took.append(time.perf_counter() - began)
+        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+        took.append(ended.ru_utime - began.ru_utime + ended.ru_stime - began.ru_stime)
         assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"trainyard {__version__}\n" or "simulate" in done.stdout
     assert min(took) < 0.4
