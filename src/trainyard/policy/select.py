@@ -39,8 +39,6 @@ def by_key(key: Keys, seq: Floats, rows: Ints | None = None) -> Ints:
     """Return rows (by default all) by ascending key, ties in order of submission."""
     keys = key if rows is None else key[rows]
     order: Ints = keys.argsort()
-    if key.dtype == np.int64:  # whole keys have the submission in them: no ties
-        return order if rows is None else rows[order]
     ranked = keys[order]
     tied = ranked[1:] == ranked[:-1]
     order = order if rows is None else rows[order]
