@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from trainyard.engine.states import State
 from trainyard.model.allocation import Allocation
 from trainyard.model.job import Job
 
 
-class JobSubmitted(NamedTuple):
+@dataclass(slots=True)
+class JobSubmitted:
     """A user handed in a job."""
 
     time_s: float
     job: Job
 
 
-class JobFinished(NamedTuple):
+@dataclass(slots=True)
+class JobFinished:
     """A running job ended by itself, well or badly."""
 
     time_s: float
@@ -24,21 +26,24 @@ class JobFinished(NamedTuple):
     outcome: State = State.DONE
 
 
-class JobStopped(NamedTuple):
+@dataclass(slots=True)
+class JobStopped:
     """A job that was told to stop has written its checkpoint and is gone."""
 
     time_s: float
     job_id: str
 
 
-class JobCancelled(NamedTuple):
+@dataclass(slots=True)
+class JobCancelled:
     """A user withdrew a job."""
 
     time_s: float
     job_id: str
 
 
-class ProgressReported(NamedTuple):
+@dataclass(slots=True)
+class ProgressReported:
     """A running job says how much is left; without such reports the speed model is believed."""
 
     time_s: float
@@ -46,21 +51,24 @@ class ProgressReported(NamedTuple):
     remaining_samples: float
 
 
-class NodeFailed(NamedTuple):
+@dataclass(slots=True)
+class NodeFailed:
     """A node is gone, and with it all that ran there since the last checkpoints."""
 
     time_s: float
     node: str
 
 
-class NodeRepaired(NamedTuple):
+@dataclass(slots=True)
+class NodeRepaired:
     """A node is back, empty."""
 
     time_s: float
     node: str
 
 
-class DecisionDue(NamedTuple):
+@dataclass(slots=True)
+class DecisionDue:
     """Ask the policy for a plan and carry it out."""
 
     time_s: float
@@ -78,7 +86,8 @@ Event = (
 )
 
 
-class Start(NamedTuple):
+@dataclass(slots=True)
+class Start:
     """Start the job (again) with this allocation; by the speed model it will be done at `finish_s`."""
 
     job_id: str
@@ -87,7 +96,8 @@ class Start(NamedTuple):
     finish_s: float
 
 
-class Retune(NamedTuple):
+@dataclass(slots=True)
+class Retune:
     """Give a running job other CPUs or memory, same workers."""
 
     job_id: str
@@ -96,26 +106,30 @@ class Retune(NamedTuple):
     finish_s: float
 
 
-class Stop(NamedTuple):
+@dataclass(slots=True)
+class Stop:
     """Checkpoint and stop the job, then report JobStopped."""
 
     job_id: str
 
 
-class Kill(NamedTuple):
+@dataclass(slots=True)
+class Kill:
     """End what is left of a job's processes; nothing more is expected of it."""
 
     job_id: str
 
 
-class Wake(NamedTuple):
+@dataclass(slots=True)
+class Wake:
     """Raise DecisionDue at this time if the job has been running all along."""
 
     job_id: str
     time_s: float
 
 
-class Ended(NamedTuple):
+@dataclass(slots=True)
+class Ended:
     """A job left the yard; this is all that is kept of it besides its story."""
 
     job: Job

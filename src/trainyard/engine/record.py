@@ -16,12 +16,14 @@ class Record:
     job: Job
     seq: int
     ideal_s: float
+    submitted_s: float
+    met: float  # integral of the number of active jobs over time, when it came
+    saved: float  # samples left at the last checkpoint
     state: State | None = None
     held: Allocation | None = None  # what its processes occupy; None when it has none
     stopping: bool = False  # it still blocks its nodes
     first_start_s: float | None = None
     run_since_s: float = 0.0  # when the present run began to make progress
-    saved: float = 0.0  # samples left at the last checkpoint
     restarts: int = 0
     preemptions: int = 0
     special: int = 0  # 1 if it holds other than proportional CPUs or memory

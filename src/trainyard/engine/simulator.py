@@ -6,10 +6,13 @@ import gc
 import heapq
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from trainyard.engine.events import (
     DecisionDue,
@@ -43,8 +46,12 @@ FINISH, NODE, ARRIVAL, DECISION = range(4)
 # (time, priority, sequence, what, number of the start that it belongs to)
 Entry = tuple[float, int, int, Event | Wake, int]
 
-FAILED_STATUS = frozenset({"failed", "fail", "error", "timeout", "node_fail"})
-CANCELLED_STATUS = frozenset({"cancelled", "canceled", "killed"})
+# How a job ends that the trace says ended so; any other ends well.
+DONE = State.DONE
+OUTCOMES = {
+    **dict.fromkeys(("failed", "fail", "error", "timeout", "node_fail"), State.FAILED),
+    **dict.fromkeys(("cancelled", "canceled", "killed"), State.CANCELLED),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +95,7 @@ class Simulator:
         self._starts: dict[
             str, int
         ] = {}  # job -> number of its latest start; what belongs to older ones is void
+        self._arrivals = [*(job.arrival_s for job in self.jobs), math.inf]
         self._next_arrival = 0
         self._round = -1  # the latest round that is on the heap
         self._ended: dict[str, Ended] = {}
@@ -124,23 +132,21 @@ class Simulator:
         return len(self._ended) < len(self.jobs)
 
     def _next_time(self) -> float:
-        heap = self._heap[0][0] if self._heap else math.inf
-        if self._next_arrival < len(self.jobs):
-            return min(heap, self.jobs[self._next_arrival].arrival_s)
-        return heap
+        arrival = self._arrivals[self._next_arrival]
+        return min(arrival, self._heap[0][0]) if self._heap else arrival
 
     def _step(self, at: float) -> None:
         """Let everything happen that happens at this moment, then decide if it is time to."""
         self.now_s = at
-        due = False
-        while self._heap and self._heap[0][0] == at and self._heap[0][1] < ARRIVAL:
-            due |= self._happen(heapq.heappop(self._heap))
-        while self._next_arrival < len(self.jobs) and self.jobs[self._next_arrival].arrival_s == at:
+        due, heap = False, self._heap
+        while heap and heap[0][0] == at and heap[0][1] < ARRIVAL:
+            due |= self._happen(heapq.heappop(heap))
+        while self._arrivals[self._next_arrival] == at:
             self._carry_out(self.yard.handle(JobSubmitted(at, self.jobs[self._next_arrival])))
             self._next_arrival += 1
             due = True
-        while self._heap and self._heap[0][0] == at:
-            due |= self._happen(heapq.heappop(self._heap))
+        while heap and heap[0][0] == at:
+            due |= self._happen(heapq.heappop(heap))
         if due:
             self._decide_or_wait(at)
             self._note_levels(at)
@@ -182,27 +188,22 @@ class Simulator:
     def _carry_out(self, instructions: list[Instruction]) -> None:
         """Do what the core says. Stops take no time here: their cost is charged at the next start."""
         for instruction in instructions:
-            if isinstance(instruction, Ended):
+            if isinstance(instruction, (Start, Retune)):
+                job_id = instruction.job_id
+                start = self._starts[job_id] = self._pushed
+                outcome = OUTCOMES.get(self.yard.records[job_id].job.status.lower(), DONE)
+                finished = JobFinished(instruction.finish_s, job_id, outcome)
+                self._push(instruction.finish_s, FINISH, finished, start)
+            elif isinstance(instruction, Ended):
                 self._ended[instruction.job.job_id] = instruction
             elif isinstance(instruction, Wake):
                 if self.options.round_s is None:
                     start = self._starts[instruction.job_id]
                     self._push(instruction.time_s, DECISION, instruction, start)
-            elif isinstance(instruction, (Start, Retune)):
-                job_id = instruction.job_id
-                start = self._starts[job_id] = self._pushed
-                finished = JobFinished(instruction.finish_s, job_id, self._outcome(job_id))
-                self._push(instruction.finish_s, FINISH, finished, start)
             else:
                 self._starts.pop(instruction.job_id, None)
                 if isinstance(instruction, Stop):
                     self._carry_out(self.yard.handle(JobStopped(self.now_s, instruction.job_id)))
-
-    def _outcome(self, job_id: str) -> State:
-        status = self.yard.records[job_id].job.status.lower()
-        if status in FAILED_STATUS:
-            return State.FAILED
-        return State.CANCELLED if status in CANCELLED_STATUS else State.DONE
 
     def _push(self, at: float, priority: int, event: Event | Wake, start: int = 0) -> None:
         heapq.heappush(self._heap, (at, priority, self._pushed, event, start))
@@ -242,40 +243,34 @@ class Simulator:
 
 def _outcomes(jobs: Sequence[Job], ended: dict[str, Ended], yard: Yard, end_s: float) -> Outcomes:
     """Gather what became of every job, in order of arrival; some may still be active."""
-    nan = math.nan
-    data = yard.table.data
+    ends = [ended.get(job.job_id) or _so_far(job, yard, end_s) for job in jobs]
 
-    def active(job: Job) -> tuple[float, float, float, float, float, int, int]:
-        record = yard.records.get(job.job_id)
-        if record is None:
-            return nan, nan, nan, nan, 0.0, 0, 0
-        row = yard.table.row_of[job.job_id]
-        gpu_s = data[Column.ATTAINED, row] + data[Column.HELD, row] * (end_s - data[Column.HELD_SINCE, row])
-        start = nan if record.first_start_s is None else record.first_start_s
-        return start, nan, record.ideal_s, nan, float(gpu_s), record.restarts, record.preemptions
+    def column(name: str, kind: type = np.float64) -> npt.NDArray[Any]:
+        field = attrgetter(name)
+        return np.array([field(end) for end in ends], dtype=kind)
 
-    def rows() -> Iterator[tuple[float, float, float, float, float, int, int]]:
-        for job in jobs:
-            e = ended.get(job.job_id)
-            if e is None:
-                yield active(job)
-            else:
-                start = nan if e.first_start_s is None else e.first_start_s
-                yield start, e.finish_s, e.ideal_s, e.fair_s, e.gpu_s, e.restarts, e.preemptions
-
-    start_s, finish_s, ideal_s, fair_s, gpu_s, restarts, preemptions = (
-        np.array(list(rows()), dtype=np.float64).reshape(-1, 7).T
-    )
     return Outcomes(
         [job.job_id for job in jobs],
         [job.tenant for job in jobs],
         np.array([job.gpus for job in jobs], dtype=np.int64),
         np.array([job.arrival_s for job in jobs], dtype=np.float64),
-        start_s,
-        finish_s,
-        ideal_s,
-        fair_s,
-        gpu_s,
-        restarts.astype(np.int64),
-        preemptions.astype(np.int64),
+        column("first_start_s"),
+        column("finish_s"),
+        column("ideal_s"),
+        column("fair_s"),
+        column("gpu_s"),
+        column("restarts", np.int64),
+        column("preemptions", np.int64),
     )
+
+
+def _so_far(job: Job, yard: Yard, end_s: float) -> Ended:
+    """What there is to tell of a job that is not over."""
+    nan, record = math.nan, yard.records.get(job.job_id)
+    if record is None:
+        return Ended(job, State.SUBMITTED, nan, nan, nan, nan, 0.0, 0, 0)
+    assert record.state is not None
+    cells, row = yard.table.cells, yard.table.row_of[job.job_id]
+    gpu_s = cells[Column.ATTAINED][row] + cells[Column.HELD][row] * (end_s - cells[Column.HELD_SINCE][row])
+    counts = record.restarts, record.preemptions
+    return Ended(job, record.state, nan, record.first_start_s, record.ideal_s, nan, gpu_s, *counts)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from trainyard.engine.states import State
 from trainyard.model.allocation import Allocation
 
 
-class Change(NamedTuple):
+@dataclass(slots=True)
+class Change:
     """One job went from one state to another (or to another allocation of the same state)."""
 
     time_s: float

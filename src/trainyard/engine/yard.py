@@ -11,8 +11,6 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
 from trainyard.engine.check import check_plan
 from trainyard.engine.events import (
     DecisionDue,
@@ -43,6 +41,9 @@ from trainyard.model.speed import SpeedModel
 from trainyard.policy.snapshot import Column, Free, JobTable, Snapshot, Waiting
 
 C = Column
+# Python 3.11 looks enum members up slowly, and these are needed all the time.
+SUBMITTED, WAITING, RUNNING, STOPPING = State.SUBMITTED, State.WAITING, State.RUNNING, State.STOPPING
+DONE, CANCELLED = State.DONE, State.CANCELLED
 
 
 class Yard:
@@ -124,55 +125,38 @@ class Yard:
             raise TrainyardError(f"job {job.job_id} is active already")
         self._meet(now)
         self._seq += 1
-        record = self.records[job.job_id] = Record(job, self._seq, self.speed.ideal_s(job))
-        total = self.speed.total_samples(job)
+        total, rate = self.speed.total_samples(job), self.speed.reference_rate(job)
+        record = Record(job, self._seq, self.speed.ideal_s(job), now, self._met, total)
+        self.records[job.job_id] = record
         type_ = self.nodes.type_index[job.gpu_type] if job.gpu_type else -1
-        rate = self.speed.reference_rate(job)
-        sizes = (job.gpus, job.least_gpus, job.most_gpus)
-        values = (
-            self._seq,
-            now,
-            *sizes,
-            job.weight,
-            type_,
-            total,
-            rate,
-            total,
-            0,
-            now,
-            0,
-            now,
-            0,
-            0,
-            self._met,
-        )
-        record.saved = total
-        self.table.add(job, np.array(values, dtype=np.float64))  # in the order of Column
-        self._change(record, State.SUBMITTED, now, "submitted")
-        self._change(record, State.WAITING, now, "accepted")
+        sizes = (job.gpus, job.least_gpus, job.most_gpus, job.weight, type_)
+        work = (total, rate, total, 0.0, now)
+        self.table.add(job, (self._seq, now, *sizes, *work, 0.0, now, 0.0, 0.0, self._met))
+        self._change(record, SUBMITTED, now, "submitted")
+        self._change(record, WAITING, now, "accepted")
         self.waiting.add(self._seq, job.job_id)
 
     def _finished(self, event: JobFinished) -> None:
         record = self.records[event.job_id]
-        cause = "all work done" if event.outcome is State.DONE else "ended by itself"
+        cause = "all work done" if event.outcome is DONE else "ended by itself"
         self._leave(record, event.outcome, event.time_s, cause)
 
     def _cancelled(self, event: JobCancelled) -> None:
         record = self.records[event.job_id]
-        if record.state in (State.RUNNING, State.STOPPING):
+        if record.state in (RUNNING, STOPPING):
             self._out.append(Kill(event.job_id))
-        self._leave(record, State.CANCELLED, event.time_s, "cancelled by its user")
+        self._leave(record, CANCELLED, event.time_s, "cancelled by its user")
 
     def _stopped(self, event: JobStopped) -> None:
         record = self.records[event.job_id]
-        self._change(record, State.WAITING, event.time_s, "stopped and saved")
-        self._release_hold(record)
-        self._start_pending(event.time_s)
+        self._change(record, WAITING, event.time_s, "stopped and saved")
+        if self._release_hold(record) or event.job_id in self._pending:
+            self._start_pending(event.time_s)
 
     def _progress(self, event: ProgressReported) -> None:
-        row = self.table.row_of[event.job_id]
-        self.table.data[C.REMAINING, row] = event.remaining_samples
-        self.table.data[C.SINCE, row] = event.time_s
+        cells, row = self.table.cells, self.table.row_of[event.job_id]
+        cells[C.REMAINING][row] = event.remaining_samples
+        cells[C.SINCE][row] = event.time_s
 
     def _leave(self, record: Record, state: State, now: float, cause: str) -> None:
         """A job is over, one way or another."""
@@ -184,9 +168,8 @@ class Yard:
             self.waiting.remove(record.seq, job_id)
         self._release_hold(record)
         self._meet(now)
-        data, row = self.table.data, self.table.row_of[job_id]
-        lived = now - data[C.ARRIVAL, row]
-        met = (self._met - data[C.MET, row]) / lived if lived > 0 else float(len(self.table))
+        lived = now - record.submitted_s
+        met = (self._met - record.met) / lived if lived > 0 else float(len(self.table))
         crowding = max(1.0, record.job.gpus * met / self._all_gpus)
         self._out.append(
             Ended(
@@ -195,8 +178,8 @@ class Yard:
                 now,
                 record.first_start_s,
                 record.ideal_s,
-                record.ideal_s * float(crowding),
-                float(data[C.ATTAINED, row]),
+                record.ideal_s * crowding,
+                self.table.cells[C.ATTAINED][self.table.row_of[job_id]],
                 record.restarts,
                 record.preemptions,
             )
@@ -217,7 +200,7 @@ class Yard:
                 self.waiting.add(record.seq, record.job.job_id)
             if record.held is not None:
                 self._roll_back(record, now)
-                self._change(record, State.WAITING, now, cause)
+                self._change(record, WAITING, now, cause)
                 self._release_hold(record)
                 self._out.append(Kill(record.job.job_id))
         self.down.add(event.node)
@@ -247,43 +230,49 @@ class Yard:
         plan = self._decide(snapshot)
         if plan.changes:
             self._apply(plan.changes, snapshot)
-            self._out += [Wake(job_id, at) for job_id, at in plan.wakes if at > snapshot.now_s]
+            if plan.wakes:
+                self._out += [Wake(job_id, at) for job_id, at in plan.wakes if at > snapshot.now_s]
 
     def _apply(self, changes: Mapping[str, Allocation | None], snapshot: Snapshot) -> None:
         """Make the plan the target: first everything that is taken, then everything that is given."""
         check_plan(snapshot, changes)
-        now = snapshot.now_s
-        changed = [(self.records[j], a) for j, a in changes.items() if self.running.get(j) != a]
-        before = {record.job.job_id: self.running.get(record.job.job_id) for record, _ in changed}
-        for record, _ in changed:
-            if before[record.job.job_id] is not None:
-                self._untarget(record, now)
-        for record, allocation in changed:
-            self._retarget(record, before[record.job.job_id], allocation, now)
-        self._start_pending(now)
-
-    def _retarget(
-        self, record: Record, before: Allocation | None, after: Allocation | None, now: float
-    ) -> None:
-        job_id = record.job.job_id
-        self._pending.pop(job_id, None)
-        if after is not None:
-            self._target(record, after, now)
+        now, records, running = snapshot.now_s, self.records, self.running
+        given: list[tuple[Record, Allocation]] = []
+        taken: list[tuple[Record, Allocation | None]] = []
+        for job_id, after in changes.items():
+            before = running.get(job_id)
             if before is None:
-                self.waiting.remove(record.seq, job_id)
-            if (
-                record.state is State.RUNNING
-                and record.held is not None
-                and record.held.workers == after.workers
-            ):
+                if after is not None:
+                    given.append((records[job_id], after))
+            elif before != after:
+                taken.append((records[job_id], after))
+        for record, _ in taken:
+            self._untarget(record, now)
+        for record, after in taken:
+            self._retarget(record, after, now)
+        for record, allocation in given:
+            self.waiting.remove(record.seq, record.job.job_id)
+            self._target(record, allocation, now)
+            if record.state is WAITING and not self._blocked(allocation):
+                self._start(record, allocation, now)
+            else:
+                self._pending[record.job.job_id] = None
+        if taken:
+            self._start_pending(now)
+
+    def _retarget(self, record: Record, after: Allocation | None, now: float) -> None:
+        """Change or take away what a job had been given."""
+        job_id, running = record.job.job_id, record.state is RUNNING
+        if after is None:
+            self.waiting.add(record.seq, job_id)
+            record.preemptions += running
+        else:
+            self._target(record, after, now)
+            if running and record.held is not None and record.held.workers == after.workers:
                 self._retune(record, after, now)
                 return
             self._pending[job_id] = None
-        elif before is not None:
-            self.waiting.add(record.seq, job_id)
-        if record.state is State.RUNNING:
-            if after is None:
-                record.preemptions += 1
+        if running:
             self._stop(record, now, "preempted" if after is None else "its workers change")
 
     def _untarget(self, record: Record, now: float) -> None:
@@ -293,20 +282,20 @@ class Yard:
         self._pending.pop(job_id, None)
         self._special -= record.special
         record.special = 0
-        data, row = self.table.data, self.table.row_of[job_id]
-        spent = now - data[C.HELD_SINCE, row]
-        data[C.ATTAINED, row] += data[C.HELD, row] * spent
-        data[C.EXECUTED, row] += spent
-        data[C.HELD, row] = 0.0
+        cells, row = self.table.cells, self.table.row_of[job_id]
+        spent = now - cells[C.HELD_SINCE][row]
+        cells[C.ATTAINED][row] += cells[C.HELD][row] * spent
+        cells[C.EXECUTED][row] += spent
+        cells[C.HELD][row] = 0.0
 
     def _target(self, record: Record, allocation: Allocation, now: float) -> None:
         self.running[record.job.job_id] = allocation
         self.free.take(self.nodes.index, allocation.shares)
         record.special = int(not self._is_proportional(allocation))
         self._special += record.special
-        data, row = self.table.data, self.table.row_of[record.job.job_id]
-        data[C.HELD, row] = allocation.gpus
-        data[C.HELD_SINCE, row] = now
+        cells, row = self.table.cells, self.table.row_of[record.job.job_id]
+        cells[C.HELD][row] = allocation.gpus
+        cells[C.HELD_SINCE][row] = now
 
     def _is_proportional(self, allocation: Allocation) -> bool:
         nodes = self.nodes
@@ -324,7 +313,7 @@ class Yard:
         for job_id in list(self._pending):
             record = self.records[job_id]
             allocation = self.running[job_id]
-            if record.state is State.WAITING and not self._blocked(allocation):
+            if record.state is WAITING and not self._blocked(allocation):
                 del self._pending[job_id]
                 self._start(record, allocation, now)
 
@@ -340,12 +329,11 @@ class Yard:
             record.restarts += 1
         record.held = allocation
         rate = self.speed.rate(record.job, allocation)
-        data, row = self.table.data, self.table.row_of[record.job.job_id]
-        data[C.RATE, row] = rate
-        data[C.SINCE, row] = record.run_since_s = now + stall_s
-        left = float(data[C.REMAINING, row])
-        record.saved = left
-        self._change(record, State.RUNNING, now, "started" if first else "resumed", allocation)
+        cells, row = self.table.cells, self.table.row_of[record.job.job_id]
+        cells[C.RATE][row] = rate
+        cells[C.SINCE][row] = record.run_since_s = now + stall_s
+        record.saved = left = cells[C.REMAINING][row]
+        self._change(record, RUNNING, now, "started" if first else "resumed", allocation)
         self._out.append(Start(record.job.job_id, allocation, rate, now + stall_s + left / rate))
 
     def _retune(self, record: Record, allocation: Allocation, now: float) -> None:
@@ -354,32 +342,35 @@ class Yard:
         left = self._settle(record, now)
         rate = self.speed.rate(record.job, allocation)
         record.held = allocation
-        data, row = self.table.data, self.table.row_of[record.job.job_id]
-        data[C.RATE, row] = rate
-        self._change(record, State.RUNNING, now, "CPUs or memory change", allocation)
-        self._out.append(Retune(record.job.job_id, allocation, rate, float(data[C.SINCE, row]) + left / rate))
+        cells, row = self.table.cells, self.table.row_of[record.job.job_id]
+        cells[C.RATE][row] = rate
+        self._change(record, RUNNING, now, "CPUs or memory change", allocation)
+        self._out.append(Retune(record.job.job_id, allocation, rate, cells[C.SINCE][row] + left / rate))
 
     def _stop(self, record: Record, now: float, cause: str) -> None:
         self._settle(record, now)
-        self.table.data[C.RATE, self.table.row_of[record.job.job_id]] = 0.0
-        self._change(record, State.STOPPING, now, cause, record.held)
+        self.table.cells[C.RATE][self.table.row_of[record.job.job_id]] = 0.0
+        self._change(record, STOPPING, now, cause, record.held)
         assert record.held is not None
         record.stopping = True
         for share in record.held.shares:
             self._leaving[share.node] = self._leaving.get(share.node, 0) + 1
         self._out.append(Stop(record.job.job_id))
 
-    def _release_hold(self, record: Record) -> None:
-        """The job's processes are gone from its nodes."""
-        if record.held is None:
-            return
-        if record.stopping:
-            for share in record.held.shares:
-                self._leaving[share.node] -= 1
-                if not self._leaving[share.node]:
+    def _release_hold(self, record: Record) -> bool:
+        """The job's processes are gone from its nodes; return whether somebody may have waited for that."""
+        held, opened = record.held, False
+        if held is not None and record.stopping:
+            for share in held.shares:
+                left = self._leaving[share.node] - 1
+                if left:
+                    self._leaving[share.node] = left
+                else:
                     del self._leaving[share.node]
+                    opened = True
         record.stopping = False
         record.held = None
+        return opened
 
     def _restart_cost(self, job: Job) -> float:
         if self._restart_s is not None:
@@ -390,32 +381,33 @@ class Yard:
 
     def _settle(self, record: Record, now: float) -> float:
         """Count the work done so far; return the samples left."""
-        data, row = self.table.data, self.table.row_of[record.job.job_id]
-        ran = max(0.0, now - float(data[C.SINCE, row]))
-        left = max(0.0, float(data[C.REMAINING, row]) - float(data[C.RATE, row]) * ran)
-        data[C.REMAINING, row] = left
-        data[C.SINCE, row] = max(now, float(data[C.SINCE, row]))
+        cells, row = self.table.cells, self.table.row_of[record.job.job_id]
+        since = cells[C.SINCE][row]
+        left = cells[C.REMAINING][row]
+        if now > since:
+            left = cells[C.REMAINING][row] = max(0.0, left - cells[C.RATE][row] * (now - since))
+            cells[C.SINCE][row] = now
         return left
 
     def _note_checkpoint(self, record: Record, now: float) -> None:
         """Remember the samples left at the last checkpoint of this run."""
-        data, row = self.table.data, self.table.row_of[record.job.job_id]
+        cells, row = self.table.cells, self.table.row_of[record.job.job_id]
         every, began = record.job.checkpoint_s, record.run_since_s
         if now <= began:
             return
         at = began + math.floor((now - began) / every) * every if every > 0 else now
-        since = float(data[C.SINCE, row])
+        since = cells[C.SINCE][row]
         if at >= since:
-            record.saved = max(0.0, float(data[C.REMAINING, row]) - float(data[C.RATE, row]) * (at - since))
+            record.saved = max(0.0, cells[C.REMAINING][row] - cells[C.RATE][row] * (at - since))
 
     def _roll_back(self, record: Record, now: float) -> None:
         """Work since the last checkpoint is lost; a job that was stopping had saved its work already."""
-        data, row = self.table.data, self.table.row_of[record.job.job_id]
-        if record.state is State.RUNNING:
+        cells, row = self.table.cells, self.table.row_of[record.job.job_id]
+        if record.state is RUNNING:
             self._note_checkpoint(record, now)
-            data[C.REMAINING, row] = record.saved
-        data[C.RATE, row] = 0.0
-        data[C.SINCE, row] = now
+            cells[C.REMAINING][row] = record.saved
+        cells[C.RATE][row] = 0.0
+        cells[C.SINCE][row] = now
 
     # -- bookkeeping --------------------------------------------------------------------------------------
 

@@ -46,6 +46,9 @@ class Allocation:
         return tuple((share.node, share.gpus) for share in self.shares)
 
 
+Wakes = tuple[tuple[str, float], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What should run now, as changes against what runs: None stops a job; jobs not named stay."""
@@ -53,7 +56,7 @@ class Plan:
     kept: Mapping[str, Allocation] = field(default_factory=dict)
     changes: Mapping[str, Allocation | None] = field(default_factory=dict)
     # (job, when): the policy wants to be asked again then, if this job still runs as it starts now
-    wakes: tuple[tuple[str, float], ...] = ()
+    wakes: Wakes = ()
 
     def allocations(self) -> dict[str, Allocation]:
         """Job -> allocation for everything that should run; what is not in it waits."""

@@ -10,11 +10,11 @@ from typing import ClassVar
 import numpy as np
 
 from trainyard.errors import InputError
-from trainyard.model.allocation import Allocation
+from trainyard.model.allocation import Wakes
 from trainyard.model.cluster import Floats, Ints
 from trainyard.policy.select import Keys, by_key, take_in_order
 from trainyard.policy.snapshot import Column, Snapshot
-from trainyard.policy.stages import Fill, Order
+from trainyard.policy.stages import Changes, Fill, Order
 
 C = Column
 SEQ_BITS = 40  # level and seq make one exact key: no ties, one sort
@@ -53,8 +53,7 @@ class Fifo(Order):
 
     def heads(self, snapshot: Snapshot) -> Iterator[int]:
         """Yield waiting jobs without looking at the whole queue."""
-        row_of = snapshot.table.row_of
-        return (row_of[job_id] for job_id in snapshot.waiting)
+        return map(snapshot.table.row_of.__getitem__, snapshot.waiting)
 
 
 class Sjf(Order):
@@ -136,19 +135,27 @@ class Las(KeyOrder):
         level += snapshot.table.column(C.SEQ).astype(np.int64)
         return level
 
-    def wakes(self, snapshot: Snapshot, job_id: str, allocation: Allocation) -> Iterator[float]:
-        """Yield when the job will reach the end of each queue still before it."""
-        data, row = snapshot.table.data, snapshot.table.row_of[job_id]
-        if self.limits.size:
-            spent_s = snapshot.now_s - float(data[C.HELD_SINCE, row])
-            served = float(data[C.ATTAINED, row] + data[C.HELD, row] * spent_s)
-            speed = float(allocation.gpus)
-            if not self.in_gpu_time:
-                served = float(data[C.EXECUTED, row]) + (spent_s if data[C.HELD, row] else 0.0)
-                speed = 1.0
-            for limit in (self.limits / (1 - SLACK)).tolist():
-                if served < limit:
-                    yield snapshot.now_s + (limit - served) / speed
+    def wakes(self, snapshot: Snapshot, changes: Changes) -> Wakes:
+        """Return when each job will reach the end of each queue still before it."""
+        if not self.limits.size:
+            return ()
+        limits = (self.limits / (1 - SLACK)).tolist()
+        wakes: list[tuple[str, float]] = []
+        for job_id, allocation in changes.items():
+            if allocation is not None:
+                served = self._served(snapshot, snapshot.table.row_of[job_id])
+                speed = allocation.gpus if self.in_gpu_time else 1
+                after = ((limit - served) / speed for limit in limits if served < limit)
+                wakes += [(job_id, snapshot.now_s + wait_s) for wait_s in after]
+        return tuple(wakes)
+
+    def _served(self, snapshot: Snapshot, row: int) -> float:
+        """Service of one job up to now."""
+        cells = snapshot.table.cells
+        spent_s = snapshot.now_s - cells[C.HELD_SINCE][row]
+        if self.in_gpu_time:
+            return cells[C.ATTAINED][row] + cells[C.HELD][row] * spent_s
+        return cells[C.EXECUTED][row] + (spent_s if cells[C.HELD][row] else 0.0)
 
 
 class Tiresias(Las):

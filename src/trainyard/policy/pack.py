@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -28,19 +28,17 @@ def usable_gpus(request: Request, free: Free, nodes: NodeTable) -> Levels:
     return levels_of(np.minimum(free.gpus, np.minimum(by_cpu, by_memory)).astype(np.int64))
 
 
-def by_type(request: Request, free: Free, nodes: NodeTable) -> Iterator[Levels]:
-    """Yield usable GPUs, one GPU type at a time: the fastest with room for the whole gang first.
+def by_type(request: Request, free: Free, nodes: NodeTable) -> Sequence[Levels]:
+    """Return usable GPUs, one GPU type at a time: the fastest with room for the whole gang first.
 
     Types are mixed only if no type alone could ever hold the gang.
     """
     usable = usable_gpus(request, free, nodes)
     if len(nodes.types) == 1 or (request.gpu_type < 0 and request.gpus > int(nodes.gpus_of_type.max())):
-        yield usable
-        return
-    for type_ in by_speed(nodes) if request.gpu_type < 0 else [request.gpu_type]:
-        of_type = within(usable, nodes.mask_of_type[type_])
-        if total(of_type) >= request.gpus:
-            yield of_type
+        return (usable,)
+    types = by_speed(nodes) if request.gpu_type < 0 else [request.gpu_type]
+    of_types = [within(usable, nodes.mask_of_type[type_]) for type_ in types]
+    return [of_type for of_type in of_types if total(of_type) >= request.gpus]
 
 
 def allocate(request: Request, parts: Parts, free: Free, nodes: NodeTable) -> Allocation:

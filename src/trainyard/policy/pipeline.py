@@ -30,16 +30,11 @@ class Policy:
         changes: Changes
         if not self.order.preemptive and isinstance(self.size, Fixed):
             if not snapshot.free.total or not len(snapshot.waiting):
-                return Plan(snapshot.running)
+                return snapshot.unchanged
             changes = Starts(self, snapshot).run()
         else:
             changes = Reselection(self, snapshot).run()
         if not changes:
-            return Plan(snapshot.running)
-        wakes = tuple(
-            (job_id, at)
-            for job_id, allocation in changes.items()
-            if allocation is not None
-            for at in self.order.wakes(snapshot, job_id, allocation)
-        )
+            return snapshot.unchanged
+        wakes = self.order.wakes(snapshot, changes)
         return Plan(snapshot.running, self.tune.share(snapshot, changes), wakes)

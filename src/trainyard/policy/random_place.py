@@ -19,10 +19,10 @@ class Random(Place):
 
     def put(self, request: Request, free: Free, nodes: NodeTable, seed: int) -> Allocation | None:
         """Place one gang."""
-        usable = next(by_type(request, free, nodes), None)
-        if usable is None or total(usable) < request.gpus:
+        usable = by_type(request, free, nodes)
+        if not usable or total(usable[0]) < request.gpus:
             return None
-        counts = counts_of(usable)
+        counts = counts_of(usable[0])
         draw = np.random.default_rng([seed, zlib.crc32(request.job.job_id.encode())])
         parts: Parts = []
         left = request.gpus

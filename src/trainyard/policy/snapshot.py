@@ -6,15 +6,14 @@ The engine keeps these arrays up to date and lends them out; a policy reads and 
 
 from __future__ import annotations
 
-import copy
 from bisect import bisect_left, insort
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field, replace
+from typing import Final, cast
 
 import numpy as np
 
-from trainyard.model.allocation import Allocation, Share
+from trainyard.model.allocation import Allocation, Plan, Share
 from trainyard.model.cluster import Floats, Ints, NodeTable
 from trainyard.model.job import Job
 from trainyard.model.speed import SpeedModel
@@ -53,6 +52,7 @@ class JobTable:
 
     def __init__(self) -> None:
         self.data: Floats = np.zeros((Column.COUNT, 64))
+        self.cells = _cells(self.data)  # the same numbers by column and row, quicker to read one by one
         self.jobs: list[Job] = []
         self.row_of: dict[str, int] = {}
         self.gpus = 0  # requested by all rows together
@@ -65,16 +65,17 @@ class JobTable:
         view: Floats = self.data[column, : len(self.jobs)]
         return view
 
-    def add(self, job: Job, values: Floats) -> int:
-        """Append a row."""
+    def add(self, job: Job, values: tuple[float, ...]) -> None:
+        """Append a row, its values in the order of Column."""
         row = len(self.jobs)
         if row == self.data.shape[1]:
             self.data = np.concatenate([self.data, np.zeros_like(self.data)], axis=1)
+            self.cells = _cells(self.data)
         self.jobs.append(job)
         self.gpus += job.gpus
         self.row_of[job.job_id] = row
-        self.data[:, row] = values
-        return row
+        for cells, value in zip(self.cells, values, strict=True):
+            cells[row] = value
 
     def remove(self, job_id: str) -> None:
         """Drop a row; the last row takes its place."""
@@ -90,10 +91,16 @@ class JobTable:
         """Return an independent copy."""
         twin = JobTable()
         twin.data = self.data[:, : max(64, len(self.jobs))].copy()
+        twin.cells = _cells(twin.data)
         twin.jobs = self.jobs.copy()
         twin.row_of = self.row_of.copy()
         twin.gpus = self.gpus
         return twin
+
+
+def _cells(data: Floats) -> list[memoryview[float]]:
+    """One view per column."""
+    return [cast("memoryview[float]", memoryview(column)) for column in data]
 
 
 class Free:
@@ -127,24 +134,24 @@ class Free:
 
     def take(self, index: dict[str, int], shares: tuple[Share, ...]) -> None:
         """Debit what an allocation holds."""
-        for node, gpus, _, cpus, memory_gb in shares:
-            self.add(index[node], -gpus, -cpus, -memory_gb)
+        for share in shares:
+            self.add(index[share[0]], -share[1], -share[3], -share[4])
 
     def give(self, index: dict[str, int], shares: tuple[Share, ...]) -> None:
         """Credit what an allocation held."""
-        for node, gpus, _, cpus, memory_gb in shares:
-            self.add(index[node], gpus, cpus, memory_gb)
+        for share in shares:
+            self.add(index[share[0]], share[1], share[3], share[4])
 
     def add(self, i: int, gpus: int, cpus: float, memory_gb: float) -> None:
         """Change what is free on one node."""
-        had = self.gpus[i]
-        self.gpus[i] = has = had + gpus
+        all_gpus, levels, bit = self.gpus, self.levels, 1 << i
+        had = all_gpus[i]
+        all_gpus[i] = has = had + gpus
+        levels[had] ^= bit
+        levels[has] ^= bit
         self.cpus[i] += cpus
         self.memory_gb[i] += memory_gb
         self.total += gpus
-        bit = 1 << i
-        self.levels[had] ^= bit
-        self.levels[has] ^= bit
 
 
 class Waiting:
@@ -160,12 +167,15 @@ class Waiting:
         return len(self._entries) - self._first
 
     def __iter__(self) -> Iterator[str]:
-        for i in range(self._first, len(self._entries)):
-            yield self._entries[i][1]
+        return (self._entries[i][1] for i in range(self._first, len(self._entries)))
 
     def add(self, seq: float, job_id: str) -> None:
         """Insert in order of submission."""
-        insort(self._entries, (seq, job_id), lo=self._first)
+        entries = self._entries
+        if not entries or entries[-1][0] < seq:
+            entries.append((seq, job_id))
+        else:
+            insort(entries, (seq, job_id), lo=self._first)
 
     def remove(self, seq: float, job_id: str) -> None:
         """Take out; the job must be there."""
@@ -199,15 +209,20 @@ class Snapshot:
     up_gpus: int  # GPUs of all nodes that are not down
     met: float = 0.0  # integral of the number of active jobs over time
     seed: int = 0
+    unchanged: Plan = field(init=False)  # the plan that leaves everything as it is
+
+    def __post_init__(self) -> None:
+        self.unchanged = Plan(self.running)
 
     def fork(self) -> Snapshot:
         """Return a copy that can be changed without touching the original."""
-        twin = copy.copy(self)
-        twin.table = self.table.fork()
-        twin.waiting = self.waiting.fork()
-        twin.running = self.running.copy()
-        twin.free = self.free.copy()
-        return twin
+        return replace(
+            self,
+            table=self.table.fork(),
+            waiting=self.waiting.fork(),
+            running=self.running.copy(),
+            free=self.free.copy(),
+        )
 
     def remaining_samples(self) -> Floats:
         """Samples left of every active job, now."""

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import ClassVar, Literal, NamedTuple
 
-from trainyard.model.allocation import Allocation
+from trainyard.model.allocation import Allocation, Wakes
 from trainyard.model.cluster import Floats, Ints, NodeTable
 from trainyard.model.job import Job
 from trainyard.policy.select import greedy
@@ -35,9 +35,9 @@ class Order(ABC):
         ranked = self.rank(snapshot)
         return ranked[greedy(demand[ranked], snapshot.up_gpus)]
 
-    def wakes(self, snapshot: Snapshot, job_id: str, allocation: Allocation) -> Iterator[float]:
-        """Yield when the ranking may change by itself, if this job starts now and still runs then."""
-        return iter(())
+    def wakes(self, snapshot: Snapshot, changes: Changes) -> Wakes:
+        """Return when the ranking may change by itself, if these jobs start now and still run then."""
+        return ()
 
 
 class Size(ABC):
