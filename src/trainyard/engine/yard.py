@@ -36,8 +36,7 @@ from trainyard.engine.story import Change, Story
 from trainyard.errors import TrainyardError, TransitionError
 from trainyard.model.allocation import Allocation, Plan
 from trainyard.model.cluster import Cluster, NodeTable
-from trainyard.model.job import Job
-from trainyard.model.speed import SpeedModel
+from trainyard.model.speed import Sensitivity, SpeedModel
 from trainyard.policy.snapshot import Column, Free, JobTable, Snapshot, Waiting
 
 C = Column
@@ -70,7 +69,6 @@ class Yard:
         self.free = Free.all_of(self.nodes)
         self.down: set[str] = set()
         self._decide = decide
-        self._restart_s = restart_s
         self._start_s = start_s
         self._seq = 0
         self._met = 0.0
@@ -88,7 +86,9 @@ class Yard:
             self.running,
             self.free,
             self.up_gpus,
+            Sensitivity(cluster, self.speed),
             seed=seed,
+            restart_s=restart_s,
         )
         self._special = 0  # running jobs with CPUs or memory of their own choice
         self._out: list[Instruction] = []
@@ -322,7 +322,7 @@ class Yard:
 
     def _start(self, record: Record, allocation: Allocation, now: float) -> None:
         first = record.first_start_s is None
-        stall_s = self._start_s if first else self._restart_cost(record.job)
+        stall_s = self._start_s if first else self._view.restart_cost(record.job)
         if first:
             record.first_start_s = now
         else:
@@ -371,11 +371,6 @@ class Yard:
         record.stopping = False
         record.held = None
         return opened
-
-    def _restart_cost(self, job: Job) -> float:
-        if self._restart_s is not None:
-            return self._restart_s
-        return job.profile.restart_s if job.profile is not None else 0.0
 
     # -- progress -----------------------------------------------------------------------------------------
 

@@ -92,6 +92,9 @@ class NodeTable:
         self.gpus: Ints = np.array([n.gpus for n in nodes], dtype=np.int64)
         self.cpus: Floats = np.array([n.cpus for n in nodes], dtype=np.float64)
         self.memory_gb: Floats = np.array([n.memory_gb for n in nodes], dtype=np.float64)
+        kinds: dict[tuple[object, ...], int] = {}  # nodes that differ in nothing but their names
+        alike = [(n.gpu_type, n.gpus, n.cpus, n.memory_gb, n.network_gbps, n.storage_mbps) for n in nodes]
+        self.kind: Ints = np.array([kinds.setdefault(a, len(kinds)) for a in alike], dtype=np.int64)
         per_gpu = np.maximum(self.gpus, 1)
         self.cpus_per_gpu: Floats = self.cpus / per_gpu
         self.memory_per_gpu: Floats = self.memory_gb / per_gpu

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from trainyard.errors import InputError, did_you_mean
-from trainyard.model.profile import Compute, Input, Profile, Scaling, Sync, Tables
+from trainyard.model.profile import Compute, Demand, Input, Profile, Scaling, Sync, Tables
 
 Field = Literal["vision", "language", "speech", "recommendation"]
 
@@ -85,6 +85,7 @@ def _entry(
     times: tuple[Mapping[str, float], Mapping[str, str]],
     scaling: Scaling = "weak",
     known: tuple[Input | None, Tables | None, Mapping[str, str]] = (None, None, {}),
+    worker: Demand | None = None,
 ) -> tuple[str, ZooEntry]:
     feed, tables, fed = known
     profile = Profile(
@@ -95,6 +96,7 @@ def _entry(
         sync=Sync(gradient_mb=gradient_mb[0], overlap="wait-free"),
         input=feed,
         tables=tables,
+        worker=worker,
     )
     timed = {f"compute.per_sample_s.{gpu}": source for gpu, source in times[1].items()}
     return name, ZooEntry(
@@ -156,8 +158,15 @@ def _insensitive(
 ) -> tuple[str, ZooEntry]:
     """Make the entry of a language model that Synergy found insensitive to CPUs and memory."""
     source = f"iteration time / batch, {_SYNERGY}; its matrix is 1.0 everywhere, so there is no input part"
+    needs = f"ideal demand per GPU, {_SYNERGY}"
     return _entry(
-        name, "language", (batch, _SYNERGY), gradient_mb, _times(iteration_s / batch, source, ratio)
+        name,
+        "language",
+        (batch, _SYNERGY),
+        gradient_mb,
+        _times(iteration_s / batch, source, ratio),
+        known=(None, None, {"worker.cpus": needs, "worker.memory_gb": needs}),
+        worker=Demand(1.0, 20.0),
     )
 
 

@@ -27,14 +27,17 @@ class Policy:
 
     def decide(self, snapshot: Snapshot) -> Plan:
         """Return what should run now. Reads the snapshot, changes nothing."""
-        changes: Changes
-        if not self.order.preemptive and isinstance(self.size, Fixed):
-            if not snapshot.free.total or not len(snapshot.waiting):
-                return snapshot.unchanged
-            changes = Starts(self, snapshot).run()
-        else:
-            changes = Reselection(self, snapshot).run()
+        changes = self._select(snapshot)
+        if changes or self.tune.retunes:
+            changes = self.tune.share(snapshot, changes)
         if not changes:
             return snapshot.unchanged
-        wakes = self.order.wakes(snapshot, changes)
-        return Plan(snapshot.running, self.tune.share(snapshot, changes), wakes)
+        return Plan(snapshot.running, changes, self.order.wakes(snapshot, changes))
+
+    def _select(self, snapshot: Snapshot) -> Changes:
+        """Return who starts, stops, moves or changes size."""
+        if self.order.preemptive or not isinstance(self.size, Fixed):
+            return Reselection(self, self.tune.ground(snapshot)).run()
+        if snapshot.free.total and len(snapshot.waiting):
+            return Starts(self, self.tune.ground(snapshot)).run()
+        return {}

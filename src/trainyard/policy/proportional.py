@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from trainyard.model.job import Job
+from trainyard.policy.snapshot import Snapshot
 from trainyard.policy.stages import Request, Tune
 
 
 class Proportional(Tune):
     """GPU-proportional, unless the job itself asks for CPUs or memory."""
 
-    def request(self, job: Job, gpus: int, gpu_type: int) -> Request:
+    def request(self, snapshot: Snapshot, job: Job, gpus: int, gpu_type: int) -> Request:
         """Ask for the node's share, or for the job's own numbers."""
-        servers = (
-            1
-            if job.profile is not None and job.profile.sync is not None and job.profile.sync.kind == "ps"
-            else 0
-        )
-        return Request(
-            job,
-            gpus,
-            gpu_type,
-            None if job.cpus is None else job.cpus / job.gpus,
-            None if job.memory_gb is None else job.memory_gb / job.gpus,
-            servers,
-        )
+        return proportional_request(job, gpus, gpu_type)
+
+
+def proportional_request(job: Job, gpus: int, gpu_type: int) -> Request:
+    """Ask for the node's share, or for the job's own numbers."""
+    sync = job.profile.sync if job.profile is not None else None
+    return Request(
+        job,
+        gpus,
+        gpu_type,
+        None if job.cpus is None else job.cpus / job.gpus,
+        None if job.memory_gb is None else job.memory_gb / job.gpus,
+        1 if sync is not None and sync.kind == "ps" else 0,
+    )

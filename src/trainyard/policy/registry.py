@@ -12,6 +12,7 @@ from trainyard.policy.pack import Pack
 from trainyard.policy.proportional import Proportional
 from trainyard.policy.random_place import Random
 from trainyard.policy.spread import Spread
+from trainyard.policy.synergy import Greedy, SynergyTune
 
 Stage = Literal["order", "size", "place", "tune"]
 STAGES: tuple[Stage, ...] = ("order", "size", "place", "tune")
@@ -62,10 +63,18 @@ ENTRIES: dict[str, Entry] = {
         Entry("spread", ("place",), Spread, "workers over as many nodes as possible, the emptiest first"),
         Entry("random", ("place",), Random, "random nodes: the reference to beat"),
         Entry("proportional", ("tune",), Proportional, "CPUs and memory in proportion to GPUs"),
+        Entry("greedy", ("tune",), Greedy, "Synergy-GREEDY: best-case CPUs and memory, or wait for them"),
+        Entry(
+            "tune",
+            ("tune",),
+            SynergyTune,
+            "Synergy-TUNE: CPUs and memory by need, never slower than proportional",
+        ),
     )
 }
 
 PRESETS: dict[str, str] = {
+    "synergy": "srtf+tune",
     "easy": "fifo(fill=easy)",
 }
 

@@ -126,9 +126,9 @@ class Reselection:
 
     def _put(self, row: int, gpus: int, gpu_type: int, scratch: Free) -> Allocation | None:
         if gpu_type < 0:
-            gpu_type = int(self.table.data[C.TYPE, row])
+            gpu_type = int(self.table.cells[C.TYPE][row])
         for size in self._sizes(row, gpus):
-            request = self.policy.tune.request(self.table.jobs[row], size, gpu_type)
+            request = self.policy.tune.request(self.snapshot, self.table.jobs[row], size, gpu_type)
             allocation = self.policy.place.put(request, scratch, self.snapshot.nodes, self.snapshot.seed)
             if allocation is not None:
                 return allocation
@@ -140,6 +140,8 @@ class Reselection:
         alike: Mask = np.zeros(self.held.size, dtype=np.bool_)
         if self.fixed and job.cpus is None and job.memory_gb is None:
             alike = (wanted == wanted[row]) & (type_ == type_[row]) & (self.held == 0)
+            if not self.policy.tune.by_gpus:
+                alike &= [other.profile is job.profile for other in self.table.jobs]
             for job_id in changes:
                 alike[self.table.row_of[job_id]] = False  # placed before this one
         alike[row] = True

@@ -16,7 +16,7 @@ import numpy as np
 from trainyard.model.allocation import Allocation, Plan, Share
 from trainyard.model.cluster import Floats, Ints, NodeTable
 from trainyard.model.job import Job
-from trainyard.model.speed import SpeedModel
+from trainyard.model.speed import Sensitivity, SpeedModel
 from trainyard.policy.levels import levels_of
 
 
@@ -207,8 +207,10 @@ class Snapshot:
     running: dict[str, Allocation]
     free: Free
     up_gpus: int  # GPUs of all nodes that are not down
+    sensitivity: Sensitivity
     met: float = 0.0  # integral of the number of active jobs over time
     seed: int = 0
+    restart_s: float | None = None  # of every job; None: what its profile says
     unchanged: Plan = field(init=False)  # the plan that leaves everything as it is
 
     def __post_init__(self) -> None:
@@ -236,6 +238,19 @@ class Snapshot:
         """Predicted seconds left of every active job if it ran with what it asked for."""
         left: Floats = self.remaining_samples() / self.table.column(C.REFERENCE_RATE)
         return left
+
+    def remaining_s_of(self, row: int) -> float:
+        """Predicted seconds left of one job if it ran with what it asked for."""
+        cells = self.table.cells
+        ran = max(self.now_s - cells[C.SINCE][row], 0.0)
+        left = cells[C.REMAINING][row] - cells[C.RATE][row] * ran
+        return max(left, 0.0) / cells[C.REFERENCE_RATE][row]
+
+    def restart_cost(self, job: Job) -> float:
+        """Seconds without progress when a job resumes or its workers change."""
+        if self.restart_s is not None:
+            return self.restart_s
+        return job.profile.restart_s if job.profile is not None else 0.0
 
     def attained_gpu_s(self) -> Floats:
         """GPU-seconds every active job has held so far."""

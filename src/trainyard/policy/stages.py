@@ -70,9 +70,16 @@ class Place(ABC):
 class Tune(ABC):
     """How much CPU and memory goes with each GPU?"""
 
+    retunes: ClassVar[bool] = False  # whether shares of running jobs change with the company they are in
+    by_gpus: ClassVar[bool] = True  # whether jobs that ask for the same GPUs fit in the same places
+
     @abstractmethod
-    def request(self, job: Job, gpus: int, gpu_type: int) -> Request:
+    def request(self, snapshot: Snapshot, job: Job, gpus: int, gpu_type: int) -> Request:
         """Return what to ask the place stage for."""
+
+    def ground(self, snapshot: Snapshot) -> Snapshot:
+        """Return the snapshot as the stages before this one should see it."""
+        return snapshot
 
     def share(self, snapshot: Snapshot, changes: Changes) -> Changes:
         """Hand out CPUs and memory once everything is placed; by default as requested."""

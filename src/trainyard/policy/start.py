@@ -41,7 +41,7 @@ class Starts:
     def _request(self, row: int) -> Request:
         table = self.snapshot.table
         job = table.jobs[row]
-        return self.policy.tune.request(job, job.gpus, int(table.data[C.TYPE, row]))
+        return self.policy.tune.request(self.snapshot, job, job.gpus, int(table.cells[C.TYPE][row]))
 
     def _start(self, row: int) -> bool:
         job = self.snapshot.table.jobs[row]

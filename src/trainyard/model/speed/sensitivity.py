@@ -1,0 +1,252 @@
+"""How a job's speed depends on CPUs and memory: a ladder from the least that will do to its best-case demand.
+
+Everything is counted in proportional shares: 1.0 is the part of its nodes that goes with its GPUs. So the
+rungs of a job that spans unlike nodes mean the same on each of them, and a share of a node is a rung times
+that node's proportional share. From rung to rung neither CPUs nor memory shrink and the speed grows; the
+lowest rung needs no more than the proportional share and is as fast, the top rung is the least that reaches
+full speed (Synergy's best-case demand). A job that nothing is known of has one rung: the proportional share.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from trainyard.model.allocation import Allocation, Share
+from trainyard.model.cluster import Cluster, Floats, Ints, Node
+from trainyard.model.job import Job
+from trainyard.model.profile import Input, Profile
+from trainyard.model.speed.model import SpeedModel
+from trainyard.model.speed.shapes import Shapes
+
+# What a worker needs at least when its profile has no `worker` part that says so.
+LEAST_CPUS = 1.0
+LEAST_MEMORY_GB = 8.0
+LEVELS = 13  # speeds at which an input pipeline without a table is looked at
+SAME = 1e-9  # relative difference of speeds that counts as none
+
+
+class Ladder(NamedTuple):
+    """Rungs in proportional shares of CPUs and memory, and the speed relative to the proportional share's."""
+
+    cpus: tuple[float, ...]
+    memory: tuple[float, ...]
+    speed: tuple[float, ...]
+    between: tuple[
+        bool, ...
+    ]  # step k, up to rung k + 1: whether stopping on the way is no slower than rung k
+
+    def at(self, place: float) -> tuple[float, float]:
+        """CPUs and memory at a place between rungs."""
+        k = min(int(place), len(self.cpus) - 2) if len(self.cpus) > 1 else 0
+        part = place - k
+        if part == 0.0:
+            return self.cpus[k], self.memory[k]
+        return (
+            self.cpus[k] + part * (self.cpus[k + 1] - self.cpus[k]),
+            self.memory[k] + part * (self.memory[k + 1] - self.memory[k]),
+        )
+
+    @property
+    def top(self) -> int:
+        """Number of the best-case rung."""
+        return len(self.cpus) - 1
+
+
+AS_IT_IS = Ladder((1.0,), (1.0,), (1.0,), ())
+
+
+class _Spot(NamedTuple):
+    """Where a job sits, as far as its ladder depends on it."""
+
+    shape: Shapes  # one row, with the proportional share
+    gpus: int
+    cpus: float  # per GPU, of the proportional share
+    memory_gb: float
+    most_cpus: float  # per GPU, of the nodes altogether
+    most_memory_gb: float
+
+
+class Sensitivity:
+    """Ladders of jobs on one cluster, worked out once for each profile and kind of place."""
+
+    def __init__(self, cluster: Cluster, speed: SpeedModel) -> None:
+        self._speed = speed
+        self._node = {node.node_id: node for node in cluster.nodes}
+        self._alone = _largest_by_type(cluster)
+        self._ladders: dict[tuple[object, ...], Ladder] = {}
+        self._kept: list[Profile] = []  # an id stays its own as long as its owner lives
+
+    def ladder(self, job: Job, workers: tuple[tuple[str, int], ...]) -> Ladder:
+        """Return the ladder of a job with so many GPUs on each of these nodes."""
+        if job.cpus is not None or job.memory_gb is not None:
+            return self._as_asked(job, workers)
+        if job.profile is None:
+            return AS_IT_IS
+        key = (id(job.profile), workers)
+        ladder = self._ladders.get(key)
+        if ladder is None:
+            ladder = self._ladders[key] = self._of_kind(job.profile, workers)
+        return ladder
+
+    def best_demand(self, job: Job, gpus: int, gpu_type: str = "") -> tuple[float, float]:
+        """CPUs and GB per GPU that a job of so many GPUs can use at most, on nodes of its own."""
+        node = self._alone[gpu_type or job.gpu_type or next(iter(self._alone))]
+        here = min(gpus, node.gpus)
+        ladder = self.ladder(job, ((node.node_id, here),))
+        return ladder.cpus[-1] * node.cpus / node.gpus, ladder.memory[-1] * node.memory_gb / node.gpus
+
+    def best_demands(self, jobs: list[Job]) -> tuple[Floats, Floats]:
+        """Best-case CPUs and GB per GPU of many jobs, each with the GPUs it asks for."""
+        pairs = np.array([self.best_demand(job, job.gpus) for job in jobs], dtype=np.float64).reshape(-1, 2)
+        return pairs[:, 0], pairs[:, 1]
+
+    def _as_asked(self, job: Job, workers: tuple[tuple[str, int], ...]) -> Ladder:
+        """One rung: what its user asked for."""
+        cpus, memory_gb = _proportional(self._nodes(workers))
+        asked_cpus = 1.0 if job.cpus is None else job.cpus / job.gpus / cpus
+        asked_memory = 1.0 if job.memory_gb is None else job.memory_gb / job.gpus / memory_gb
+        return Ladder((asked_cpus,), (asked_memory,), (1.0,), ())
+
+    def _nodes(self, workers: tuple[tuple[str, int], ...]) -> list[tuple[Node, int]]:
+        return [(self._node[node], gpus) for node, gpus in workers if gpus]
+
+    def _of_kind(self, profile: Profile, workers: tuple[tuple[str, int], ...]) -> Ladder:
+        """Like `ladder`; places that differ in nothing but the names of their nodes share one."""
+        nodes = self._nodes(workers)
+        kind = (id(profile), *((node.gpu_type, node.gpus, *_sizes(node), gpus) for node, gpus in nodes))
+        ladder = self._ladders.get(kind)
+        if ladder is None:
+            self._kept.append(profile)
+            ladder = self._ladders[kind] = climb(self._speed, profile, self._spot(nodes))
+        return ladder
+
+    def _spot(self, nodes: list[tuple[Node, int]]) -> _Spot:
+        gpus = sum(count for _, count in nodes)
+        cpus, memory_gb = _proportional(nodes)
+        share = tuple(
+            Share(n.node_id, count, 0, count * n.cpus / n.gpus, count * n.memory_gb / n.gpus)
+            for n, count in nodes
+        )
+        # A rung is the same multiple of the proportional share on every node, so the fullest node limits it.
+        most = min(n.gpus / count for n, count in nodes)
+        shape = self._speed.shapes_of([Allocation(share)])
+        return _Spot(shape, gpus, cpus, memory_gb, cpus * most, memory_gb * most)
+
+
+def climb(speed: SpeedModel, profile: Profile, spot: _Spot) -> Ladder:
+    """Work out the ladder of a profile at one kind of place."""
+    axes = _axes(speed, profile, spot)
+    if axes is None:
+        return AS_IT_IS
+    cpus, memory = (axis.ravel() for axis in np.meshgrid(*axes, indexing="ij"))
+    rates = _rates(speed, profile, spot, cpus, memory)
+    proportional = float(_rates(speed, profile, spot, np.array([spot.cpus]), np.array([spot.memory_gb]))[0])
+    if not proportional > 0 or not spot.cpus > 0 or not spot.memory_gb > 0:
+        return AS_IT_IS
+    relative = rates / proportional
+    shares = cpus / spot.cpus, memory / spot.memory_gb
+    chain = _chain(*shares, relative)
+    between = _passable(speed, profile, spot, cpus[chain], memory[chain], rates[chain])
+    columns = (column[chain].tolist() for column in (*shares, relative))
+    return Ladder(*(tuple(column) for column in columns), tuple(between.tolist()))
+
+
+def _chain(cpus: Floats, memory: Floats, speed: Floats) -> Ints:
+    """Pick rungs out of candidates: always the step that gains most speed for what it costs."""
+    cost = cpus + memory
+    enough = (cpus <= 1 + SAME) & (memory <= 1 + SAME) & (speed >= 1 - SAME)
+    here = int(np.where(enough, cost, np.inf).argmin())
+    above = (cpus >= cpus[here]) & (memory >= memory[here])
+    full = above & (speed >= speed[above].max() * (1 - SAME))
+    top = int(np.where(full, cost, np.inf).argmin())
+    chain = [here]
+    while here != top and speed[here] < speed[top] * (1 - SAME):
+        ahead = (cpus >= cpus[here]) & (memory >= memory[here]) & (cpus <= cpus[top])
+        ahead &= (memory <= memory[top]) & (speed > speed[here] * (1 + SAME))
+        gain = (speed - speed[here]) / np.maximum(cost - cost[here], SAME)
+        here = int(np.where(ahead, gain, -np.inf).argmax())
+        chain.append(here)
+    return np.array(chain, dtype=np.int64)
+
+
+def _passable(
+    speed: SpeedModel, profile: Profile, spot: _Spot, cpus: Floats, memory: Floats, rates: Floats
+) -> npt.NDArray[np.bool_]:
+    """Whether each step may be stopped on; measured speeds may dip between rungs."""
+    parts = np.array([0.25, 0.5, 0.75])[:, None]
+    on_the_way = [(axis[:-1] + parts * np.diff(axis)).ravel() for axis in (cpus, memory)]
+    there = _rates(speed, profile, spot, *on_the_way).reshape(3, -1)
+    slower: npt.NDArray[np.bool_] = (there < rates[:-1] * (1 - SAME)).any(axis=0)
+    return ~slower
+
+
+def _rates(speed: SpeedModel, profile: Profile, spot: _Spot, cpus: Floats, memory: Floats) -> Floats:
+    """Speeds with so many CPUs and GB per GPU."""
+    n, one = len(cpus), spot.shape
+    shapes = Shapes(
+        workers=np.repeat(one.workers, n, axis=0),
+        servers=np.repeat(one.servers, n),
+        nodes=np.repeat(one.nodes, n),
+        bandwidth_gbps=np.repeat(one.bandwidth_gbps, n),
+        cpus=cpus * spot.gpus,
+        memory_gb=memory * spot.gpus,
+        storage_mbps=np.repeat(one.storage_mbps, n),
+    )
+    return speed.bulk(profile, shapes)
+
+
+def _axes(speed: SpeedModel, profile: Profile, spot: _Spot) -> tuple[Floats, Floats] | None:
+    """CPUs and GB per GPU worth looking at, or None if nothing is known of what the job needs."""
+    least_cpus = profile.worker.cpus if profile.worker else LEAST_CPUS
+    least_memory = profile.worker.memory_gb if profile.worker else LEAST_MEMORY_GB
+    if profile.tables is not None and profile.tables.cpu_memory:
+        table = np.array(profile.tables.cpu_memory, dtype=np.float64)
+        cpus, memory = np.unique(table[:, 0]), np.unique(table[:, 1])
+    elif profile.input is not None:
+        cpus, memory = _input_axes(speed, profile, profile.input, spot)
+        cpus, memory = np.maximum(cpus, least_cpus), np.maximum(memory, least_memory)
+    elif profile.worker is not None:
+        cpus, memory = np.array([least_cpus]), np.array([least_memory])
+    else:
+        return None
+    return _within(cpus, spot.cpus, spot.most_cpus), _within(memory, spot.memory_gb, spot.most_memory_gb)
+
+
+def _input_axes(speed: SpeedModel, profile: Profile, known: Input, spot: _Spot) -> tuple[Floats, Floats]:
+    """Per GPU, what each of some speeds from the proportional to the full one needs."""
+    ends = np.array([spot.cpus, spot.most_cpus]), np.array([spot.memory_gb, spot.most_memory_gb])
+    slow, fast = _rates(speed, profile, spot, *ends).tolist()
+    rates = np.linspace(slow, fast, LEVELS)
+    cpus = rates * known.cpu_s_per_sample / spot.gpus
+    missed_mbps = rates * known.sample_kb * 1e-3
+    share = np.minimum(1.0, float(spot.shape.storage_mbps[0]) / np.maximum(missed_mbps, SAME))
+    return cpus, known.dataset_gb * (1.0 - share) / spot.gpus
+
+
+def _within(axis: Floats, proportional: float, most: float) -> Floats:
+    """The values that the nodes have, with the proportional share and the whole of them."""
+    return np.unique(np.append(np.minimum(axis, most), proportional))
+
+
+def _proportional(nodes: list[tuple[Node, int]]) -> tuple[float, float]:
+    """CPUs and GB per GPU that go with these GPUs."""
+    gpus = sum(count for _, count in nodes)
+    cpus = sum(count * node.cpus / node.gpus for node, count in nodes)
+    memory_gb = sum(count * node.memory_gb / node.gpus for node, count in nodes)
+    return cpus / gpus, memory_gb / gpus
+
+
+def _sizes(node: Node) -> tuple[float, ...]:
+    return node.cpus, node.memory_gb, node.network_gbps, node.intra_gbps, node.storage_mbps
+
+
+def _largest_by_type(cluster: Cluster) -> dict[str, Node]:
+    """The node of each GPU type that holds most GPUs, the fastest type first."""
+    largest: dict[str, Node] = {}
+    for node in sorted(cluster.nodes, key=lambda n: (-cluster.speed_of(n.gpu_type), -n.gpus)):
+        if node.gpus:
+            largest.setdefault(node.gpu_type, node)
+    return largest

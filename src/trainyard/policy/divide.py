@@ -1,0 +1,185 @@
+"""Share out the CPUs and memory of nodes among the jobs that sit there.
+
+Everybody starts at the top of its ladder. Where a node is short, what it lacks is reclaimed from those that
+lose least speed for it, in part if a part is enough, and nobody is a victim who has nothing of what is short.
+What is left over in the end goes to whoever gains most by it. Nobody goes below its lowest rung, which is as
+fast as the proportional share.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from trainyard.model.speed.sensitivity import Ladder
+from trainyard.policy.tenants import Tenants
+
+EPSILON = 1e-9  # of a node's CPUs or memory: no shortage
+SNAP = 1e-7  # of the way between two rungs
+
+
+class Seat(NamedTuple):
+    """One job on one node: its ladder, and what a proportional share is here as part of the node."""
+
+    ladder: Ladder
+    cpus: float
+    memory: float
+
+
+class Step(NamedTuple):
+    """A way down or up the ladder: how far, what it frees or takes of the node, what it costs or gains."""
+
+    to: float
+    cpus: float
+    memory: float
+    speed: float
+
+
+def divide(tenants: Tenants) -> None:
+    """Set everybody's place."""
+    cpus, memory = tenants.slack()
+    short = ((cpus < 0) | (memory < 0)).nonzero()[0].tolist()
+    if not short:
+        return
+    members = tenants.by_node()
+    for node in short:
+        seats = seats_of(tenants, node, members[node])
+        places = [tenants.places[i] for i, _ in members[node]]
+        squeeze(seats, places)
+        for (i, _), place in zip(members[node], places, strict=True):
+            tenants.places[i] = place
+    _hand_out(tenants, members)
+
+
+def seats_of(tenants: Tenants, node: int, members: list[tuple[int, int]]) -> list[Seat]:
+    """Who sits on a node, in parts of that node."""
+    all_gpus = float(tenants.snapshot.nodes.gpus[node])
+    seats = []
+    for i, at in members:
+        part = tenants.parts[i][at][1] / all_gpus
+        seats.append(Seat(tenants.ladders[i], part, part))
+    return seats
+
+
+def worth(seats: list[Seat]) -> float:
+    """Sum of relative speeds if these jobs share a node."""
+    places = [float(seat.ladder.top) for seat in seats]
+    squeeze(seats, places)
+    return sum(speed_at(seat.ladder, place) for seat, place in zip(seats, places, strict=True))
+
+
+def squeeze(seats: list[Seat], places: list[float]) -> None:
+    """Take back what the node lacks, always where it costs least speed."""
+    short_cpus, short_memory = _shortage(seats, places)
+    steps = [_down(seat.ladder, place, seat) for seat, place in zip(seats, places, strict=True)]
+    while short_cpus > EPSILON or short_memory > EPSILON:
+        best, cheapest, part = -1, float("inf"), 1.0
+        for n, step in enumerate(steps):
+            if step is None:
+                continue
+            some = _part(step, places[n], seats[n].ladder, short_cpus, short_memory)
+            useful = min(some * step.cpus, max(short_cpus, 0.0)) + min(
+                some * step.memory, max(short_memory, 0.0)
+            )
+            if useful > EPSILON and some * step.speed / useful < cheapest:
+                best, cheapest, part = n, some * step.speed / useful, some
+        if best < 0:
+            return
+        step = steps[best]
+        assert step is not None
+        short_cpus -= part * step.cpus
+        short_memory -= part * step.memory
+        places[best] = _snap(places[best] + part * (step.to - places[best]))
+        steps[best] = _down(seats[best].ladder, places[best], seats[best])
+
+
+def _shortage(seats: list[Seat], places: list[float]) -> tuple[float, float]:
+    cpus = memory = -1.0
+    for seat, place in zip(seats, places, strict=True):
+        share_cpus, share_memory = seat.ladder.at(place)
+        cpus += share_cpus * seat.cpus
+        memory += share_memory * seat.memory
+    return cpus, memory
+
+
+def _part(step: Step, place: float, ladder: Ladder, short_cpus: float, short_memory: float) -> float:
+    """How much of a step down is enough; all of it where one cannot stop on the way."""
+    if not ladder.between[int(step.to)]:
+        return 1.0
+    need = 0.0
+    if short_cpus > 0 and step.cpus > 0:
+        need = short_cpus / step.cpus
+    if short_memory > 0 and step.memory > 0:
+        need = max(need, short_memory / step.memory)
+    return min(need, 1.0)
+
+
+def _down(ladder: Ladder, place: float, seat: Seat) -> Step | None:
+    """The way to the next rung below."""
+    if place <= 0:
+        return None
+    to = int(place) if place > int(place) else int(place) - 1
+    cpus, memory = ladder.at(place)
+    return Step(
+        float(to),
+        (cpus - ladder.cpus[to]) * seat.cpus,
+        (memory - ladder.memory[to]) * seat.memory,
+        speed_at(ladder, place) - ladder.speed[to],
+    )
+
+
+def _snap(place: float) -> float:
+    """A place that differs from a rung by rounding only is the rung."""
+    rung = float(round(place))
+    return rung if abs(place - rung) < SNAP else place
+
+
+def speed_at(ladder: Ladder, place: float) -> float:
+    """Relative speed, taken as linear between rungs."""
+    k = int(place)
+    if place == k:
+        return ladder.speed[k]
+    return ladder.speed[k] + (place - k) * (ladder.speed[k + 1] - ladder.speed[k])
+
+
+def _hand_out(tenants: Tenants, members: dict[int, list[tuple[int, int]]]) -> None:
+    """Give what is left on each node to those below their top, best gain for the resources first."""
+    low = {i for i, place in enumerate(tenants.places) if place < tenants.ladders[i].top}
+    if not low:
+        return
+    cpus, memory = (array.tolist() for array in tenants.slack())
+    for node in sorted({node for i in low for node, _ in tenants.parts[i]}):
+        hopeful = [i for i, _ in members[node] if i in low and tenants.places[i] < tenants.ladders[i].top]
+        while hopeful:
+            gains = [(_gain(tenants, i), -i) for i in hopeful]
+            i = -max(gains)[1]
+            if not _climb(tenants, i, cpus, memory):
+                hopeful.remove(i)
+
+
+def _gain(tenants: Tenants, i: int) -> float:
+    """Speed gained per proportional share of CPUs and memory on the way to the next rung."""
+    ladder, k = tenants.ladders[i], int(tenants.places[i])
+    cost = ladder.cpus[k + 1] - ladder.cpus[k] + ladder.memory[k + 1] - ladder.memory[k]
+    return (ladder.speed[k + 1] - ladder.speed[k]) / max(cost, EPSILON)
+
+
+def _climb(tenants: Tenants, i: int, cpus: list[float], memory: list[float]) -> bool:
+    """Go up towards the next rung as far as all its nodes have room; return whether there may be more."""
+    ladder, place = tenants.ladders[i], tenants.places[i]
+    k = int(place)
+    rise_cpus, rise_memory = ladder.cpus[k + 1] - ladder.cpus[k], ladder.memory[k + 1] - ladder.memory[k]
+    far = k + 1 - place
+    for at, (node, _) in enumerate(tenants.parts[i]):
+        unit_cpus, unit_memory = tenants.unit(i, at)
+        for rise, left in ((rise_cpus * unit_cpus, cpus[node]), (rise_memory * unit_memory, memory[node])):
+            if rise > 0:
+                far = min(far, max(left, 0.0) / rise)
+    whole = far >= k + 1 - place
+    if not whole and (not ladder.between[k] or far < EPSILON):
+        return False
+    tenants.places[i] = _snap(place + far)
+    for at, (node, _) in enumerate(tenants.parts[i]):
+        unit_cpus, unit_memory = tenants.unit(i, at)
+        cpus[node] -= far * rise_cpus * unit_cpus
+        memory[node] -= far * rise_memory * unit_memory
+    return whole and k + 1 < ladder.top

@@ -1,0 +1,112 @@
+"""Jobs on nodes with their ladders: among whom the CPUs and memory of each node are shared out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from trainyard.model.allocation import Allocation, Share
+from trainyard.model.cluster import Floats
+from trainyard.model.job import Job
+from trainyard.model.speed.sensitivity import Ladder
+from trainyard.policy.snapshot import Snapshot
+from trainyard.policy.stages import Changes
+
+SAME = 1e-9  # shares nearer than this (relative) are the same: no need to touch the job
+Parts = list[tuple[int, int]]  # (node, GPUs)
+
+
+class Tenants:
+    """Everybody that should run, where, and how high on its ladder. Places start at the top."""
+
+    def __init__(self, snapshot: Snapshot, planned: Mapping[str, Allocation]) -> None:
+        self.snapshot = snapshot
+        self.ids = list(planned)
+        self.planned = list(planned.values())
+        table = snapshot.table
+        self.jobs: list[Job] = [table.jobs[table.row_of[job_id]] for job_id in self.ids]
+        self.free_gpus = self._free_gpus(planned)
+        self.starting = [job_id not in snapshot.running for job_id in self.ids]
+        index, ladder = snapshot.nodes.index, snapshot.sensitivity.ladder
+        self.parts: list[Parts] = [
+            [(index[share[0]], share[1]) for share in allocation.shares] for allocation in self.planned
+        ]
+        self.ladders: list[Ladder] = [
+            ladder(job, allocation.workers) for job, allocation in zip(self.jobs, self.planned, strict=True)
+        ]
+        self.places: list[float] = [float(ladder.top) for ladder in self.ladders]
+
+    def _free_gpus(self, planned: Mapping[str, Allocation]) -> list[int]:
+        """GPUs of each node that nobody is planned on."""
+        index, running = self.snapshot.nodes.index, self.snapshot.running
+        free = self.snapshot.free.gpus.copy()
+        for allocations, other, sign in ((running, planned, 1), (planned, running, -1)):
+            for job_id, allocation in allocations.items():
+                if other.get(job_id) is not allocation:
+                    for share in allocation.shares:
+                        free[index[share.node]] += sign * share.gpus
+        return free
+
+    def unit(self, i: int, at: int) -> tuple[float, float]:
+        """CPUs and GB on a node that one proportional share of tenant i's part number `at` stands for."""
+        node, gpus = self.parts[i][at]
+        cpus, memory = self.snapshot.nodes.share_per_gpu[node]
+        return gpus * cpus, gpus * memory
+
+    def move(self, i: int, node: int) -> None:
+        """Put a tenant that sits on one node on another one like it."""
+        self.parts[i] = [(node, self.parts[i][0][1])]
+
+    def by_node(self) -> dict[int, list[tuple[int, int]]]:
+        """Node -> (tenant, number of its part there)."""
+        members: dict[int, list[tuple[int, int]]] = {}
+        for i, parts in enumerate(self.parts):
+            for at, (node, gpus) in enumerate(parts):
+                if gpus:
+                    members.setdefault(node, []).append((i, at))
+        return members
+
+    def slack(self) -> tuple[Floats, Floats]:
+        """CPUs and GB that each node has left, below zero if short, with everybody on its place."""
+        nodes = self.snapshot.nodes
+        where, cpus, memory = [], [], []
+        for ladder, place, parts in zip(self.ladders, self.places, self.parts, strict=True):
+            share_cpus, share_memory = ladder.at(place)
+            for node, gpus in parts:
+                where.append(node)
+                cpus.append(gpus * share_cpus)
+                memory.append(gpus * share_memory)
+        count = len(nodes.ids)
+        held_cpus = np.bincount(np.array(where, dtype=np.int64), cpus, count) * nodes.cpus_per_gpu
+        held_memory = np.bincount(np.array(where, dtype=np.int64), memory, count) * nodes.memory_per_gpu
+        return nodes.cpus - held_cpus, nodes.memory_gb - held_memory
+
+    def changes(self, changes: Changes) -> dict[str, Allocation | None]:
+        """What has to change for everybody to get what its place stands for."""
+        result: dict[str, Allocation | None] = {j: None for j, a in changes.items() if a is None}
+        running = self.snapshot.running
+        for i, job_id in enumerate(self.ids):
+            allocation = self._allocation(i)
+            before = running.get(job_id)
+            if before is None or not _alike(before, allocation):
+                result[job_id] = allocation
+        return result
+
+    def _allocation(self, i: int) -> Allocation:
+        ids, (cpus, memory) = self.snapshot.nodes.ids, self.ladders[i].at(self.places[i])
+        shares = []
+        for at, ((node, gpus), planned) in enumerate(zip(self.parts[i], self.planned[i].shares, strict=True)):
+            unit_cpus, unit_memory = self.unit(i, at)
+            shares.append(Share(ids[node], gpus, planned.servers, cpus * unit_cpus, memory * unit_memory))
+        return Allocation(tuple(shares))
+
+
+def _alike(a: Allocation, b: Allocation) -> bool:
+    """Whether two allocations differ by no more than rounding."""
+    if len(a.shares) != len(b.shares):
+        return False
+    return all(
+        x[:3] == y[:3] and abs(x.cpus - y.cpus) <= SAME * y.cpus and abs(x[4] - y[4]) <= SAME * y[4]
+        for x, y in zip(a.shares, b.shares, strict=True)
+    )
