@@ -222,6 +222,7 @@ class Yard:
         gpus = int(self.nodes.gpus[i])
         self.free.add(i, sign * gpus, sign * float(self.nodes.cpus[i]), sign * float(self.nodes.memory_gb[i]))
         self.up_gpus += sign * gpus
+        self._view.still = False
 
     # -- decisions ----------------------------------------------------------------------------------------
 
@@ -232,6 +233,7 @@ class Yard:
             self._apply(plan.changes, snapshot)
             if plan.wakes:
                 self._out += [Wake(job_id, at) for job_id, at in plan.wakes if at > snapshot.now_s]
+        self._view.still = True
 
     def _apply(self, changes: Mapping[str, Allocation | None], snapshot: Snapshot) -> None:
         """Make the plan the target: first everything that is taken, then everything that is given."""
@@ -277,6 +279,7 @@ class Yard:
 
     def _untarget(self, record: Record, now: float) -> None:
         """Take a job's allocation out of the target, settling what it attained."""
+        self._view.still = False
         job_id = record.job.job_id
         self.free.give(self.nodes.index, self.running.pop(job_id).shares)
         self._pending.pop(job_id, None)

@@ -32,10 +32,12 @@ class Job:
     checkpoint_s: float = DEFAULT_CHECKPOINT_S
     least_gpus: int = field(init=False, repr=False, compare=False)  # fewest GPUs the job can run with
     most_gpus: int = field(init=False, repr=False, compare=False)  # most GPUs the job can use
+    particular: bool = field(init=False, repr=False, compare=False)  # asks for its own CPUs or memory
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "least_gpus", self.gpus if self.min_gpus is None else self.min_gpus)
         object.__setattr__(self, "most_gpus", self.gpus if self.max_gpus is None else self.max_gpus)
+        object.__setattr__(self, "particular", self.cpus is not None or self.memory_gb is not None)
 
     @property
     def elastic(self) -> bool:

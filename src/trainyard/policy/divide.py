@@ -38,7 +38,8 @@ def divide(tenants: Tenants) -> None:
     """Set everybody's place."""
     cpus, memory = tenants.slack()
     short = ((cpus < 0) | (memory < 0)).nonzero()[0].tolist()
-    if not short:
+    low = any(place < ladder.top for place, ladder in zip(tenants.places, tenants.ladders, strict=True))
+    if not short and not low:
         return
     members = tenants.by_node()
     for node in short:

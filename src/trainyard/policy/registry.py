@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from trainyard.policy.drf import Drf
 from trainyard.policy.fixed import Fixed
+from trainyard.policy.opt import SynergyOpt
 from trainyard.policy.order import Fifo, Ftf, Las, Sjf, Srsf, Srtf, Tiresias
 from trainyard.policy.pack import Pack
 from trainyard.policy.proportional import Proportional
@@ -68,7 +69,10 @@ ENTRIES: dict[str, Entry] = {
             "tune",
             ("tune",),
             SynergyTune,
-            "Synergy-TUNE: CPUs and memory by need, never slower than proportional",
+            "Synergy-TUNE: by need, nobody slower than with proportional",
+        ),
+        Entry(
+            "opt", ("tune",), SynergyOpt, "Synergy-OPT: as tune, by linear programs; never worse, much slower"
         ),
     )
 }

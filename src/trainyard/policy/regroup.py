@@ -44,7 +44,6 @@ class Regrouping:
         self.single = self._singles()
         self.unit_cpus = np.maximum(self.nodes.cpus_per_gpu, TINY)
         self.unit_memory = np.maximum(self.nodes.memory_per_gpu, TINY)
-        self.free_gpus = np.array(tenants.free_gpus, dtype=np.int64)
 
     def _singles(self) -> Single:
         t = self.tenants
@@ -144,11 +143,12 @@ class Regrouping:
         s = self.single
         roomy = (self.cpus > 0) & (self.memory > 0) & (self.nodes.kind == self.nodes.kind[node])
         roomy[node] = False
+        free_gpus = np.array(self.tenants.free_gpus)
         found: list[tuple[float, int, int, int]] = []
         there = roomy[s.node].nonzero()[0]
         for x in here.tolist():
             mates = there[s.gpus[there] == s.gpus[x]]
-            seats = (roomy & (self.free_gpus >= s.gpus[x])).nonzero()[0]
+            seats = (roomy & (free_gpus >= s.gpus[x])).nonzero()[0]
             node_of = np.concatenate([s.node[mates], seats])
             if not node_of.size:
                 continue
@@ -197,7 +197,7 @@ class Regrouping:
         return float(snap.remaining_s_of(snap.table.row_of[self.tenants.ids[i]]))
 
     def _on(self, node: int) -> list[int]:
-        return (self.single.node == node).nonzero()[0].tolist()
+        return [int(x) for x in (self.single.node == node).nonzero()[0]]
 
     def _worth(self, members: list[int], node: int) -> float:
         all_gpus = float(self.nodes.gpus[node])
@@ -214,7 +214,3 @@ class Regrouping:
                 both = np.array([start, end])
                 self._occupy(both, np.array([-1.0, 1.0]) * s.cpus[z], np.array([-1.0, 1.0]) * s.memory[z])
                 self._put(z, end)
-        if y < 0:
-            gpus = int(s.gpus[x])
-            self.free_gpus[node] += gpus
-            self.free_gpus[other] -= gpus

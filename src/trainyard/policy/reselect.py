@@ -138,7 +138,7 @@ class Reselection:
         """A job that found no place, and waiting ones that ask for the same: they would find none either."""
         job, wanted, type_ = self.table.jobs[row], self.table.column(C.GPUS), self.table.column(C.TYPE)
         alike: Mask = np.zeros(self.held.size, dtype=np.bool_)
-        if self.fixed and job.cpus is None and job.memory_gb is None:
+        if self.fixed and not job.particular:
             alike = (wanted == wanted[row]) & (type_ == type_[row]) & (self.held == 0)
             if not self.policy.tune.by_gpus:
                 alike &= [other.profile is job.profile for other in self.table.jobs]

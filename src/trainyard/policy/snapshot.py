@@ -56,6 +56,7 @@ class JobTable:
         self.jobs: list[Job] = []
         self.row_of: dict[str, int] = {}
         self.gpus = 0  # requested by all rows together
+        self.particular = 0  # rows that ask for CPUs or memory of their own choice
 
     def __len__(self) -> int:
         return len(self.jobs)
@@ -73,6 +74,7 @@ class JobTable:
             self.cells = _cells(self.data)
         self.jobs.append(job)
         self.gpus += job.gpus
+        self.particular += job.particular
         self.row_of[job.job_id] = row
         for cells, value in zip(self.cells, values, strict=True):
             cells[row] = value
@@ -81,6 +83,7 @@ class JobTable:
         """Drop a row; the last row takes its place."""
         row = self.row_of.pop(job_id)
         self.gpus -= self.jobs[row].gpus
+        self.particular -= self.jobs[row].particular
         last = self.jobs.pop()
         if row < len(self.jobs):
             self.jobs[row] = last
@@ -95,6 +98,7 @@ class JobTable:
         twin.jobs = self.jobs.copy()
         twin.row_of = self.row_of.copy()
         twin.gpus = self.gpus
+        twin.particular = self.particular
         return twin
 
 
@@ -211,6 +215,7 @@ class Snapshot:
     met: float = 0.0  # integral of the number of active jobs over time
     seed: int = 0
     restart_s: float | None = None  # of every job; None: what its profile says
+    still: bool = False  # nobody got or lost anything since the last decision
     unchanged: Plan = field(init=False)  # the plan that leaves everything as it is
 
     def __post_init__(self) -> None:

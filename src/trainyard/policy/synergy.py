@@ -1,4 +1,4 @@
-"""Tune stages of Synergy (Mohan et al., OSDI'22): CPUs and memory by need instead of in proportion to GPUs."""
+"""Tune stages of Synergy (Mohan et al., OSDI'22): CPUs and memory by need, not in proportion to GPUs."""
 
 from __future__ import annotations
 
@@ -23,12 +23,10 @@ class Greedy(Tune):
     def request(self, snapshot: Snapshot, job: Job, gpus: int, gpu_type: int) -> Request:
         """Ask for the best-case demand, or for the job's own numbers."""
         asked = proportional_request(job, gpus, gpu_type)
-        if job.profile is None or job.cpus is not None or job.memory_gb is not None:
+        if job.profile is None or job.particular:
             return asked
-        types = snapshot.nodes.types
-        cpus, memory_gb = snapshot.sensitivity.best_demand(
-            job, gpus, types[gpu_type] if gpu_type >= 0 else ""
-        )
+        type_ = snapshot.nodes.types[gpu_type] if gpu_type >= 0 else ""
+        cpus, memory_gb = snapshot.sensitivity.best_demand(job, gpus, type_)
         return asked._replace(cpus_per_gpu=cpus, memory_per_gpu=memory_gb)
 
 
@@ -47,24 +45,20 @@ class SynergyTune(Tune):
 
     def ground(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot with everybody cut to its proportional share."""
-        cut = {
-            job_id: _cut(snapshot, snapshot.table.jobs[snapshot.table.row_of[job_id]], allocation)
-            for job_id, allocation in snapshot.running.items()
-        }
-        free = snapshot.free.copy()
-        index = snapshot.nodes.index
-        for job_id, allocation in snapshot.running.items():
-            if cut[job_id] is not allocation:
+        running, free = snapshot.running, snapshot.free.copy()
+        if snapshot.table.particular:
+            index, jobs, row_of = snapshot.nodes.index, snapshot.table.jobs, snapshot.table.row_of
+            running = {j: _cut(snapshot, jobs[row_of[j]], a) for j, a in running.items()}
+            for job_id, allocation in snapshot.running.items():
                 free.give(index, allocation.shares)
-                free.take(index, cut[job_id].shares)
-        free.plain = all(
-            job.cpus is None and job.memory_gb is None
-            for job in (snapshot.table.jobs[snapshot.table.row_of[job_id]] for job_id in cut)
-        )
-        return replace(snapshot, running=cut, free=free)
+                free.take(index, running[job_id].shares)
+        free.plain = not snapshot.table.particular  # where there is a GPU, its share can be cut out
+        return replace(snapshot, running=running, free=free)
 
     def share(self, snapshot: Snapshot, changes: Changes) -> Changes:
         """Hand out CPUs and memory to all that will run."""
+        if snapshot.still and not changes:
+            return changes
         planned = {j: a for j, a in snapshot.running.items() if j not in changes}
         planned |= {j: a for j, a in changes.items() if a is not None}
         tenants = Tenants(snapshot, planned)
@@ -79,7 +73,7 @@ class SynergyTune(Tune):
 
 def _cut(snapshot: Snapshot, job: Job, allocation: Allocation) -> Allocation:
     """The same workers with their proportional share; what a user asked for is not cut."""
-    if job.cpus is not None or job.memory_gb is not None:
+    if job.particular:
         return allocation
     index, per_gpu = snapshot.nodes.index, snapshot.nodes.share_per_gpu
     shares = []

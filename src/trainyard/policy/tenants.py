@@ -56,7 +56,10 @@ class Tenants:
 
     def move(self, i: int, node: int) -> None:
         """Put a tenant that sits on one node on another one like it."""
-        self.parts[i] = [(node, self.parts[i][0][1])]
+        before, gpus = self.parts[i][0]
+        self.parts[i] = [(node, gpus)]
+        self.free_gpus[before] += gpus
+        self.free_gpus[node] -= gpus
 
     def by_node(self) -> dict[int, list[tuple[int, int]]]:
         """Node -> (tenant, number of its part there)."""
@@ -77,9 +80,9 @@ class Tenants:
                 where.append(node)
                 cpus.append(gpus * share_cpus)
                 memory.append(gpus * share_memory)
-        count = len(nodes.ids)
-        held_cpus = np.bincount(np.array(where, dtype=np.int64), cpus, count) * nodes.cpus_per_gpu
-        held_memory = np.bincount(np.array(where, dtype=np.int64), memory, count) * nodes.memory_per_gpu
+        at, count = np.array(where, dtype=np.int64), len(nodes.ids)
+        held_cpus = np.bincount(at, cpus, count) * nodes.cpus_per_gpu
+        held_memory = np.bincount(at, memory, count) * nodes.memory_per_gpu
         return nodes.cpus - held_cpus, nodes.memory_gb - held_memory
 
     def changes(self, changes: Changes) -> dict[str, Allocation | None]:
@@ -87,11 +90,27 @@ class Tenants:
         result: dict[str, Allocation | None] = {j: None for j, a in changes.items() if a is None}
         running = self.snapshot.running
         for i, job_id in enumerate(self.ids):
-            allocation = self._allocation(i)
             before = running.get(job_id)
-            if before is None or not _alike(before, allocation):
-                result[job_id] = allocation
+            if before is None or not self._holds(i, before):
+                result[job_id] = self._allocation(i)
         return result
+
+    def _holds(self, i: int, before: Allocation) -> bool:
+        """Whether a tenant has all it should, but for rounding."""
+        parts, shares = self.parts[i], before.shares
+        if len(parts) != len(shares):
+            return False
+        index, per_gpu = self.snapshot.nodes.index, self.snapshot.nodes.share_per_gpu
+        cpus, memory = self.ladders[i].at(self.places[i])
+        for (node, gpus), share in zip(parts, shares, strict=True):
+            if index[share[0]] != node or share[1] != gpus:
+                return False
+            unit_cpus, unit_memory = per_gpu[node]
+            if abs(share[3] - gpus * cpus * unit_cpus) > SAME * share[3]:
+                return False
+            if abs(share[4] - gpus * memory * unit_memory) > SAME * share[4]:
+                return False
+        return True
 
     def _allocation(self, i: int) -> Allocation:
         ids, (cpus, memory) = self.snapshot.nodes.ids, self.ladders[i].at(self.places[i])
@@ -100,13 +119,3 @@ class Tenants:
             unit_cpus, unit_memory = self.unit(i, at)
             shares.append(Share(ids[node], gpus, planned.servers, cpus * unit_cpus, memory * unit_memory))
         return Allocation(tuple(shares))
-
-
-def _alike(a: Allocation, b: Allocation) -> bool:
-    """Whether two allocations differ by no more than rounding."""
-    if len(a.shares) != len(b.shares):
-        return False
-    return all(
-        x[:3] == y[:3] and abs(x.cpus - y.cpus) <= SAME * y.cpus and abs(x[4] - y[4]) <= SAME * y[4]
-        for x, y in zip(a.shares, b.shares, strict=True)
-    )

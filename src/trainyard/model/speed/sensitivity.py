@@ -34,15 +34,13 @@ class Ladder(NamedTuple):
     cpus: tuple[float, ...]
     memory: tuple[float, ...]
     speed: tuple[float, ...]
-    between: tuple[
-        bool, ...
-    ]  # step k, up to rung k + 1: whether stopping on the way is no slower than rung k
+    between: tuple[bool, ...]  # step k, up to rung k + 1: whether one may stop on the way
 
     def at(self, place: float) -> tuple[float, float]:
         """CPUs and memory at a place between rungs."""
-        k = min(int(place), len(self.cpus) - 2) if len(self.cpus) > 1 else 0
+        k = int(place)
         part = place - k
-        if part == 0.0:
+        if not part:
             return self.cpus[k], self.memory[k]
         return (
             self.cpus[k] + part * (self.cpus[k + 1] - self.cpus[k]),
@@ -81,7 +79,7 @@ class Sensitivity:
 
     def ladder(self, job: Job, workers: tuple[tuple[str, int], ...]) -> Ladder:
         """Return the ladder of a job with so many GPUs on each of these nodes."""
-        if job.cpus is not None or job.memory_gb is not None:
+        if job.particular:
             return self._as_asked(job, workers)
         if job.profile is None:
             return AS_IT_IS
@@ -150,8 +148,8 @@ def climb(speed: SpeedModel, profile: Profile, spot: _Spot) -> Ladder:
     shares = cpus / spot.cpus, memory / spot.memory_gb
     chain = _chain(*shares, relative)
     between = _passable(speed, profile, spot, cpus[chain], memory[chain], rates[chain])
-    columns = (column[chain].tolist() for column in (*shares, relative))
-    return Ladder(*(tuple(column) for column in columns), tuple(between.tolist()))
+    rungs = (tuple(column[chain].tolist()) for column in (*shares, relative))
+    return Ladder._make((*rungs, tuple(between.tolist())))
 
 
 def _chain(cpus: Floats, memory: Floats, speed: Floats) -> Ints:
@@ -179,8 +177,8 @@ def _passable(
     parts = np.array([0.25, 0.5, 0.75])[:, None]
     on_the_way = [(axis[:-1] + parts * np.diff(axis)).ravel() for axis in (cpus, memory)]
     there = _rates(speed, profile, spot, *on_the_way).reshape(3, -1)
-    slower: npt.NDArray[np.bool_] = (there < rates[:-1] * (1 - SAME)).any(axis=0)
-    return ~slower
+    passable: npt.NDArray[np.bool_] = np.min(there, axis=0) >= rates[:-1] * (1 - SAME)
+    return passable
 
 
 def _rates(speed: SpeedModel, profile: Profile, spot: _Spot, cpus: Floats, memory: Floats) -> Floats:
