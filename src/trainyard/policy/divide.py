@@ -14,6 +14,7 @@ from trainyard.model.speed.sensitivity import Ladder
 from trainyard.policy.tenants import Tenants
 
 EPSILON = 1e-9  # of a node's CPUs or memory: no shortage
+TINY = 1e-6  # CPUs or GB: nothing to hand out
 SNAP = 1e-7  # of the way between two rungs
 
 
@@ -21,8 +22,7 @@ class Seat(NamedTuple):
     """One job on one node: its ladder, and what a proportional share is here as part of the node."""
 
     ladder: Ladder
-    cpus: float
-    memory: float
+    part: float
 
 
 class Step(NamedTuple):
@@ -42,23 +42,27 @@ def divide(tenants: Tenants) -> None:
     if not short and not low:
         return
     members = tenants.by_node()
-    for node in short:
-        seats = seats_of(tenants, node, members[node])
-        places = [tenants.places[i] for i, _ in members[node]]
-        squeeze(seats, places)
-        for (i, _), place in zip(members[node], places, strict=True):
-            tenants.places[i] = place
+    _reclaim(tenants, members, short)
     _hand_out(tenants, members)
 
 
-def seats_of(tenants: Tenants, node: int, members: list[tuple[int, int]]) -> list[Seat]:
-    """Who sits on a node, in parts of that node."""
-    all_gpus = float(tenants.snapshot.nodes.gpus[node])
-    seats = []
-    for i, at in members:
-        part = tenants.parts[i][at][1] / all_gpus
-        seats.append(Seat(tenants.ladders[i], part, part))
-    return seats
+def _reclaim(tenants: Tenants, members: dict[int, list[tuple[int, int]]], short: list[int]) -> None:
+    """Squeeze nodes; those with the same company are worked out once."""
+    number: dict[int, int] = {}
+    kind = [number.setdefault(id(ladder), len(number)) for ladder in tenants.ladders]
+    known: dict[tuple[tuple[int, float, float], ...], list[float]] = {}
+    for node in short:
+        all_gpus = float(tenants.snapshot.nodes.gpus[node])
+        company = sorted(
+            (kind[i], tenants.parts[i][at][1] / all_gpus, tenants.places[i], i) for i, at in members[node]
+        )
+        key = tuple(seat[:3] for seat in company)
+        places = known.get(key)
+        if places is None:
+            places = known[key] = [place for _, _, place, _ in company]
+            squeeze([Seat(tenants.ladders[i], part) for _, part, _, i in company], places)
+        for (_, _, _, i), place in zip(company, places, strict=True):
+            tenants.places[i] = place
 
 
 def worth(seats: list[Seat]) -> float:
@@ -71,13 +75,13 @@ def worth(seats: list[Seat]) -> float:
 def squeeze(seats: list[Seat], places: list[float]) -> None:
     """Take back what the node lacks, always where it costs least speed."""
     short_cpus, short_memory = _shortage(seats, places)
-    steps = [_down(seat.ladder, place, seat) for seat, place in zip(seats, places, strict=True)]
+    steps = [_down(seat, place) for seat, place in zip(seats, places, strict=True)]
     while short_cpus > EPSILON or short_memory > EPSILON:
         best, cheapest, part = -1, float("inf"), 1.0
         for n, step in enumerate(steps):
             if step is None:
                 continue
-            some = _part(step, places[n], seats[n].ladder, short_cpus, short_memory)
+            some = _part(step, seats[n].ladder, short_cpus, short_memory)
             useful = min(some * step.cpus, max(short_cpus, 0.0)) + min(
                 some * step.memory, max(short_memory, 0.0)
             )
@@ -90,19 +94,19 @@ def squeeze(seats: list[Seat], places: list[float]) -> None:
         short_cpus -= part * step.cpus
         short_memory -= part * step.memory
         places[best] = _snap(places[best] + part * (step.to - places[best]))
-        steps[best] = _down(seats[best].ladder, places[best], seats[best])
+        steps[best] = _down(seats[best], places[best])
 
 
 def _shortage(seats: list[Seat], places: list[float]) -> tuple[float, float]:
     cpus = memory = -1.0
     for seat, place in zip(seats, places, strict=True):
         share_cpus, share_memory = seat.ladder.at(place)
-        cpus += share_cpus * seat.cpus
-        memory += share_memory * seat.memory
+        cpus += share_cpus * seat.part
+        memory += share_memory * seat.part
     return cpus, memory
 
 
-def _part(step: Step, place: float, ladder: Ladder, short_cpus: float, short_memory: float) -> float:
+def _part(step: Step, ladder: Ladder, short_cpus: float, short_memory: float) -> float:
     """How much of a step down is enough; all of it where one cannot stop on the way."""
     if not ladder.between[int(step.to)]:
         return 1.0
@@ -114,16 +118,17 @@ def _part(step: Step, place: float, ladder: Ladder, short_cpus: float, short_mem
     return min(need, 1.0)
 
 
-def _down(ladder: Ladder, place: float, seat: Seat) -> Step | None:
+def _down(seat: Seat, place: float) -> Step | None:
     """The way to the next rung below."""
     if place <= 0:
         return None
+    ladder = seat.ladder
     to = int(place) if place > int(place) else int(place) - 1
     cpus, memory = ladder.at(place)
     return Step(
         float(to),
-        (cpus - ladder.cpus[to]) * seat.cpus,
-        (memory - ladder.memory[to]) * seat.memory,
+        (cpus - ladder.cpus[to]) * seat.part,
+        (memory - ladder.memory[to]) * seat.part,
         speed_at(ladder, place) - ladder.speed[to],
     )
 
@@ -149,12 +154,25 @@ def _hand_out(tenants: Tenants, members: dict[int, list[tuple[int, int]]]) -> No
         return
     cpus, memory = (array.tolist() for array in tenants.slack())
     for node in sorted({node for i in low for node, _ in tenants.parts[i]}):
-        hopeful = [i for i, _ in members[node] if i in low and tenants.places[i] < tenants.ladders[i].top]
+        if cpus[node] <= TINY and memory[node] <= TINY:
+            continue
+        hopeful = [
+            i for i, _ in members[node] if i in low and _may_rise(tenants, i, cpus[node], memory[node])
+        ]
         while hopeful:
             gains = [(_gain(tenants, i), -i) for i in hopeful]
             i = -max(gains)[1]
             if not _climb(tenants, i, cpus, memory):
                 hopeful.remove(i)
+
+
+def _may_rise(tenants: Tenants, i: int, cpus: float, memory: float) -> bool:
+    """Whether there is a next rung, and anything at all of what it needs more of."""
+    ladder, k = tenants.ladders[i], int(tenants.places[i])
+    if k == ladder.top:
+        return False
+    more_cpus, more_memory = ladder.cpus[k + 1] > ladder.cpus[k], ladder.memory[k + 1] > ladder.memory[k]
+    return (cpus > TINY or not more_cpus) and (memory > TINY or not more_memory)
 
 
 def _gain(tenants: Tenants, i: int) -> float:

@@ -8,6 +8,7 @@ everybody has enough.
 from __future__ import annotations
 
 import heapq
+from typing import Literal
 
 import numpy as np
 
@@ -17,23 +18,31 @@ from trainyard.policy.snapshot import Column, Snapshot
 from trainyard.policy.stages import Size
 
 C = Column
+TINY = 1e-9
+Demand = Literal["asked", "best"]
 
 
-def dominant_share_per_gpu(snapshot: Snapshot, rows: Ints) -> Floats:
+def dominant_share_per_gpu(snapshot: Snapshot, rows: Ints, demand: Demand) -> Floats:
     """Largest fraction of any resource of the cluster that one GPU of a job takes along, over its weight."""
-    nodes = snapshot.nodes
+    nodes, jobs = snapshot.nodes, [snapshot.table.jobs[row] for row in rows]
     share = np.full(rows.size, 1.0 / max(int(nodes.gpus.sum()), 1))
-    for i, row in enumerate(rows):
-        job = snapshot.table.jobs[row]
-        for asked, there in ((job.cpus, nodes.cpus), (job.memory_gb, nodes.memory_gb)):
-            if asked is not None:
-                share[i] = max(share[i], asked / job.gpus / float(there.sum()))
+    if demand == "best":
+        cpus, memory_gb = snapshot.sensitivity.best_demands(jobs)
+    else:
+        asked = [(j.cpus or 0.0, j.memory_gb or 0.0, j.gpus) for j in jobs]
+        all_cpus, all_memory, gpus = np.array(asked, dtype=np.float64).reshape(-1, 3).T
+        cpus, memory_gb = all_cpus / gpus, all_memory / gpus
+    share = np.maximum(share, cpus / max(float(nodes.cpus.sum()), TINY))
+    share = np.maximum(share, memory_gb / max(float(nodes.memory_gb.sum()), TINY))
     per_gpu: Floats = share / snapshot.table.column(C.WEIGHT)[rows]
     return per_gpu
 
 
 class Drf(Size):
-    """Equal dominant shares."""
+    """Equal dominant shares; with `demand=best` of what each job could use, not of what it asks for."""
+
+    def __init__(self, demand: Demand = "asked") -> None:
+        self.demand = demand
 
     def sizes(self, snapshot: Snapshot, ranked: Ints) -> Ints | None:
         """Return GPUs for each ranked row."""
@@ -42,7 +51,7 @@ class Drf(Size):
         chosen = greedy(least.astype(np.float64), snapshot.up_gpus)
         sizes: Ints = np.where(chosen, least, 0)
         left = snapshot.up_gpus - int(sizes.sum())
-        share = dominant_share_per_gpu(snapshot, ranked)
+        share = dominant_share_per_gpu(snapshot, ranked, self.demand)
         heap = [(float(sizes[i] * share[i]), i) for i in np.flatnonzero(chosen & (sizes < most)).tolist()]
         heapq.heapify(heap)
         while heap and left > 0:

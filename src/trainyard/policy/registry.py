@@ -14,6 +14,7 @@ from trainyard.policy.proportional import Proportional
 from trainyard.policy.random_place import Random
 from trainyard.policy.spread import Spread
 from trainyard.policy.synergy import Greedy, SynergyTune
+from trainyard.policy.tetris import Tetris
 
 Stage = Literal["order", "size", "place", "tune"]
 STAGES: tuple[Stage, ...] = ("order", "size", "place", "tune")
@@ -54,7 +55,12 @@ ENTRIES: dict[str, Entry] = {
         ),
         Entry("ftf", ("order",), Ftf, "finish-time fairness (Themis): the job that is worst off goes first"),
         Entry("fixed", ("size",), Fixed, "every job gets exactly the GPUs it asked for"),
-        Entry("drf", ("size",), Drf, "equal dominant shares: elastic jobs grow one GPU at a time"),
+        Entry(
+            "drf",
+            ("size",),
+            Drf,
+            "equal dominant shares, one GPU at a time; demand=best counts CPUs and memory",
+        ),
         Entry(
             "pack",
             ("place",),
@@ -62,6 +68,7 @@ ENTRIES: dict[str, Entry] = {
             "fewest nodes, best fit; consolidate=require waits rather than span more",
         ),
         Entry("spread", ("place",), Spread, "workers over as many nodes as possible, the emptiest first"),
+        Entry("tetris", ("place",), Tetris, "where demand and free resources are best aligned (Tetris)"),
         Entry("random", ("place",), Random, "random nodes: the reference to beat"),
         Entry("proportional", ("tune",), Proportional, "CPUs and memory in proportion to GPUs"),
         Entry("greedy", ("tune",), Greedy, "Synergy-GREEDY: best-case CPUs and memory, or wait for them"),

@@ -14,9 +14,11 @@ from trainyard.model.cluster import Floats, Ints
 from trainyard.policy.divide import Seat, worth
 from trainyard.policy.tenants import Tenants
 
+LITTLE = 0.05  # in proportional shares of a GPU: a node that lacks less is left alone
 GAIN = 1e-3  # relative speed of one job: less is not worth the trouble
-TINY = 1e-9
 TRIES = 3  # exchanges looked at closely before a node is given up
+ROOMY = 24  # nodes with the most room that exchanges are looked for with
+TINY = 1e-9
 
 
 class Single(NamedTuple):
@@ -41,9 +43,10 @@ class Regrouping:
         self.tenants = tenants
         self.nodes = tenants.snapshot.nodes
         self.cpus, self.memory = tenants.slack()
-        self.single = self._singles()
         self.unit_cpus = np.maximum(self.nodes.cpus_per_gpu, TINY)
         self.unit_memory = np.maximum(self.nodes.memory_per_gpu, TINY)
+        self.single = self._singles()
+        self.worths: dict[int, float] = {}
 
     def _singles(self) -> Single:
         t = self.tenants
@@ -65,16 +68,14 @@ class Regrouping:
 
     def run(self) -> None:
         """Seat the newcomers, then relieve the nodes that are short."""
-        if not self._short().any():
+        everywhere = np.arange(self.cpus.size)
+        if not self._lack(self.cpus, self.memory, everywhere).any():
             return
         self._seat_newcomers()
-        given_up: set[int] = set()
-        while (node := self._worst(given_up)) is not None:
-            if not self._relieve(node):
-                given_up.add(node)
-
-    def _short(self) -> Floats:
-        return self._lack(self.cpus, self.memory, np.arange(self.cpus.size))
+        lack = self._lack(self.cpus, self.memory, everywhere)
+        for node in np.argsort(-lack, kind="stable")[: np.count_nonzero(lack > LITTLE)].tolist():
+            while self._short(node) and self._relieve(node):
+                pass
 
     def _lack(self, cpus: Floats, memory: Floats, node: Ints) -> Floats:
         """What nodes lack, in proportional shares of a GPU."""
@@ -82,119 +83,129 @@ class Regrouping:
         lack += np.maximum(-memory, 0.0) / self.unit_memory[node]
         return lack
 
-    def _worst(self, given_up: set[int]) -> int | None:
-        lack = self._short()
-        lack[list(given_up)] = 0.0
-        node = int(lack.argmax())
-        return node if lack[node] > GAIN else None
+    def _short(self, node: int) -> bool:
+        at = slice(node, node + 1)
+        return bool(self._lack(self.cpus[at], self.memory[at], np.array([node]))[0] > LITTLE)
 
     # -- jobs that start now ------------------------------------------------------------------------------
 
     def _seat_newcomers(self) -> None:
-        """Deal the seats that starting jobs were given, the hungriest first, each where it fits best."""
+        """Deal the seats that starting jobs were given anew, kind by kind of seat, the largest first."""
         s = self.single
         new = np.array(self.tenants.starting, dtype=np.bool_)[s.tenant].nonzero()[0]
         if new.size < 2:
             return
-        self._occupy(s.node[new], -s.cpus[new], -s.memory[new])
         kind = self.nodes.kind[s.node[new]]
-        hunger = s.cpus[new] / self.nodes.cpus.mean() + s.memory[new] / self.nodes.memory_gb.mean()
-        seats: dict[tuple[int, int], list[int]] = {}
-        for x, of_kind in zip(new.tolist(), kind.tolist(), strict=True):
-            seats.setdefault((int(s.gpus[x]), of_kind), []).append(int(s.node[x]))
-        left = {k: np.bincount(nodes, minlength=self.cpus.size) for k, nodes in seats.items()}
-        for at in np.lexsort((new, -hunger, -s.gpus[new])).tolist():
-            x = int(new[at])
-            count = left[int(s.gpus[x]), int(kind[at])]
-            node = self._best_seat(x, count)
-            count[node] -= 1
-            self._occupy(np.array([node]), s.cpus[x : x + 1], s.memory[x : x + 1])
-            self._put(x, node)
+        kinds, of = np.unique(np.column_stack([-s.gpus[new], kind]), axis=0, return_inverse=True)
+        for k in range(len(kinds)):
+            self._deal(new[of.reshape(-1) == k])
 
-    def _best_seat(self, x: int, count: Ints) -> int:
-        """The fullest node where the job's whole demand fits, else the one that lacks least with it."""
-        nodes = count.nonzero()[0]
-        cpus, memory = self.cpus[nodes] - self.single.cpus[x], self.memory[nodes] - self.single.memory[x]
-        lack = self._lack(cpus, memory, nodes)
-        room = cpus / self.unit_cpus[nodes] + memory / self.unit_memory[nodes]
-        return int(nodes[np.lexsort((nodes, room, lack))[0]]) if nodes.size > 1 else int(nodes[0])
+    def _deal(self, who: Ints) -> None:
+        """Seat jobs of one size on nodes of one kind, the hungriest first, where they fit and little is left.
+
+        Each seat keeps in reserve what the most modest of them needs: it will be taken in the end.
+        """
+        s = self.single
+        if who.size < 2:
+            return
+        seats = np.bincount(s.node[who], minlength=self.cpus.size)
+        self._occupy(s.node[who], -s.cpus[who], -s.memory[who])
+        least = s.cpus[who].min(), s.memory[who].min()
+        room = np.stack([self.cpus - seats * least[0], self.memory - seats * least[1]])
+        unit = np.stack([self.unit_cpus, self.unit_memory])
+        demands = np.column_stack([s.cpus[who] - least[0], s.memory[who] - least[1]])
+        classes, of = np.unique(demands, axis=0, return_inverse=True)
+        hunger = classes[:, 0] / unit[0].mean() + classes[:, 1] / unit[1].mean()
+        for c in np.argsort(-hunger, kind="stable").tolist():
+            members = who[of.reshape(-1) == c]
+            chosen = _seats_for(members.size, classes[c], seats, room, unit)
+            for x, node in zip(members.tolist(), chosen.tolist(), strict=True):
+                if s.node[x] != node:
+                    s.node[x] = node
+                    self.tenants.move(int(s.tenant[x]), node)
+        self._occupy(s.node[who], s.cpus[who], s.memory[who])
 
     def _occupy(self, node: Ints, cpus: Floats, memory: Floats) -> None:
-        np.subtract.at(self.cpus, node, cpus)
-        np.subtract.at(self.memory, node, memory)
-
-    def _put(self, x: int, node: int) -> None:
-        self.single.node[x] = node
-        self.tenants.move(int(self.single.tenant[x]), node)
+        self.cpus -= np.bincount(node, cpus, self.cpus.size)
+        self.memory -= np.bincount(node, memory, self.memory.size)
 
     # -- nodes that are short -----------------------------------------------------------------------------
 
     def _relieve(self, node: int) -> bool:
         """Make the best exchange that takes load off a node; return whether there was one."""
-        here = (self.single.node == node).nonzero()[0]
-        for x, y, other in self._exchanges(node, here):
+        for x, y, other in self._exchanges(node):
             if self._pays(x, y, other):
                 self._exchange(x, y, other)
                 return True
         return False
 
-    def _exchanges(self, node: int, here: Ints) -> list[tuple[int, int, int]]:
+    def _exchanges(self, node: int) -> list[tuple[int, int, int]]:
         """The most promising (job here, job elsewhere or -1 for a free seat, other node)."""
-        s = self.single
+        s, t = self.single, self.tenants
+        here = (s.node == node).nonzero()[0]
+        roomy = self._roomy(node)
+        if not here.size or not roomy.size:
+            return []
+        mates = np.isin(s.node, roomy).nonzero()[0]
+        free = np.array([t.free_gpus[other] for other in roomy.tolist()])
+        others = np.concatenate([s.node[mates], roomy])
+        suits = np.concatenate(
+            [s.gpus[mates] == s.gpus[here][:, None], free >= s.gpus[here][:, None]], axis=1
+        )
+        less_cpus = s.cpus[here][:, None] - np.concatenate([s.cpus[mates], np.zeros(roomy.size)])
+        less_memory = s.memory[here][:, None] - np.concatenate([s.memory[mates], np.zeros(roomy.size)])
+        gain = np.where(suits, self._relief(node, others, less_cpus, less_memory), -np.inf)
+        best = gain.argmax(axis=1)
+        gains = gain[np.arange(here.size), best]
+        promising = [k for k in np.argsort(-gains, kind="stable")[:TRIES].tolist() if gains[k] > GAIN]
+        return [
+            (int(here[k]), int(mates[best[k]]) if best[k] < mates.size else -1, int(others[best[k]]))
+            for k in promising
+        ]
+
+    def _roomy(self, node: int) -> Ints:
+        """Nodes like this one that have the most to spare."""
         roomy = (self.cpus > 0) & (self.memory > 0) & (self.nodes.kind == self.nodes.kind[node])
-        roomy[node] = False
-        free_gpus = np.array(self.tenants.free_gpus)
-        found: list[tuple[float, int, int, int]] = []
-        there = roomy[s.node].nonzero()[0]
-        for x in here.tolist():
-            mates = there[s.gpus[there] == s.gpus[x]]
-            seats = (roomy & (free_gpus >= s.gpus[x])).nonzero()[0]
-            node_of = np.concatenate([s.node[mates], seats])
-            if not node_of.size:
-                continue
-            less_cpus = s.cpus[x] - np.concatenate([s.cpus[mates], np.zeros(seats.size)])
-            less_memory = s.memory[x] - np.concatenate([s.memory[mates], np.zeros(seats.size)])
-            gain = self._relief(node, node_of, less_cpus, less_memory)
-            best = int(gain.argmax())
-            if gain[best] > GAIN:
-                mate = int(mates[best]) if best < mates.size else -1
-                found.append((-float(gain[best]), x, mate, int(node_of[best])))
-        return [(x, mate, other) for _, x, mate, other in sorted(found)[:TRIES]]
+        nodes = roomy.nonzero()[0]
+        room = self.cpus[nodes] / self.unit_cpus[nodes] + self.memory[nodes] / self.unit_memory[nodes]
+        return np.sort(nodes[np.argsort(-room, kind="stable")[:ROOMY]])
 
     def _relief(self, node: int, others: Ints, cpus: Floats, memory: Floats) -> Floats:
         """How much less the two nodes lack if so much moves from one to the other."""
-        here = np.full(others.size, node)
+        here = np.array([node])
         before = self._lack(self.cpus[here], self.memory[here], here)
-        before += self._lack(self.cpus[others], self.memory[others], others)
+        before = before + self._lack(self.cpus[others], self.memory[others], others)
         after = self._lack(self.cpus[here] + cpus, self.memory[here] + memory, here)
         after += self._lack(self.cpus[others] - cpus, self.memory[others] - memory, others)
-        # Of equals, leave the nodes that are fullest.
-        return before - after - 1e-6 * (self.cpus[others] / self.unit_cpus[others])
+        # Of equals, spare the nodes that have most room.
+        relief: Floats = before - after - 1e-6 * (self.cpus[others] / self.unit_cpus[others])
+        return relief
 
     def _pays(self, x: int, y: int, other: int) -> bool:
         """Whether all that share the two nodes gain more than the restarts cost."""
         t, s = self.tenants, self.single
         node = int(s.node[x])
         here, there = self._on(node), self._on(other)
-        before = self._worth(here, node) + self._worth(there, other)
+        for at, members in ((node, here), (other, there)):
+            if at not in self.worths:
+                self.worths[at] = self._worth(members, at)
         here.remove(x)
         there.append(x)
         if y >= 0:
             there.remove(y)
             here.append(y)
-        gain = self._worth(here, node) + self._worth(there, other) - before
-        if gain <= GAIN:
-            return False
+        after = self._worth(here, node), self._worth(there, other)
+        gain = sum(after) - self.worths[node] - self.worths[other]
         moved = [int(s.tenant[z]) for z in (x, y) if z >= 0 and not t.starting[int(s.tenant[z])]]
         lost = sum(t.snapshot.restart_cost(t.jobs[i]) for i in moved)
-        if not lost:
-            return True
-        left_s = min(self._left_s(i) for i in moved)
-        return gain * left_s > lost
+        if gain <= GAIN or (lost and gain * min(self._left_s(i) for i in moved) <= lost):
+            return False
+        self.worths[node], self.worths[other] = after
+        return True
 
     def _left_s(self, i: int) -> float:
         snap = self.tenants.snapshot
-        return float(snap.remaining_s_of(snap.table.row_of[self.tenants.ids[i]]))
+        return snap.remaining_s_of(snap.table.row_of[self.tenants.ids[i]])
 
     def _on(self, node: int) -> list[int]:
         return [int(x) for x in (self.single.node == node).nonzero()[0]]
@@ -202,15 +213,33 @@ class Regrouping:
     def _worth(self, members: list[int], node: int) -> float:
         all_gpus = float(self.nodes.gpus[node])
         s, ladders = self.single, self.tenants.ladders
-        parts = [float(s.gpus[x]) / all_gpus for x in members]
-        seats = [Seat(ladders[int(s.tenant[x])], p, p) for x, p in zip(members, parts, strict=True)]
-        return worth(seats)
+        return worth([Seat(ladders[int(s.tenant[x])], float(s.gpus[x]) / all_gpus) for x in members])
 
     def _exchange(self, x: int, y: int, other: int) -> None:
         s = self.single
         node = int(s.node[x])
         for z, start, end in ((x, node, other), (y, other, node)):
             if z >= 0:
-                both = np.array([start, end])
-                self._occupy(both, np.array([-1.0, 1.0]) * s.cpus[z], np.array([-1.0, 1.0]) * s.memory[z])
-                self._put(z, end)
+                for slack, demand in ((self.cpus, s.cpus[z]), (self.memory, s.memory[z])):
+                    slack[start] += demand
+                    slack[end] -= demand
+                s.node[z] = end
+                self.tenants.move(int(s.tenant[z]), end)
+
+
+def _seats_for(count: int, demand: Floats, seats: Ints, room: Floats, unit: Floats) -> Ints:
+    """Seats for jobs with the same demand: where they fit, the fullest nodes first; then the least bad."""
+    need = np.maximum(demand, TINY)[:, None]
+    fit = np.minimum(np.floor((room + TINY) / need).min(axis=0), seats).astype(np.int64)
+    fit = np.maximum(fit, 0)
+    order = np.argsort((room / unit).sum(axis=0), kind="stable")
+    before = fit[order].cumsum() - fit[order]
+    taken = np.zeros_like(seats)
+    taken[order] = np.clip(count - before, 0, fit[order])
+    while (left := count - int(taken.sum())) > 0:
+        lack = np.maximum(demand[:, None] * (taken + 1) - room, 0.0) / unit
+        open_ = (seats > taken).nonzero()[0]
+        taken[open_[np.argsort(lack.sum(axis=0)[open_], kind="stable")[:left]]] += 1
+    seats -= taken
+    room -= demand[:, None] * taken
+    return np.repeat(np.arange(seats.size), taken)
