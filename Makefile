@@ -13,7 +13,7 @@ DEMO_OUT := out/demo
 help:
 	@echo "make demo    compare eight policies on a small generated workload"
 	@echo "make test    all checks and tests"
-	@echo "make bench   time the simulator on full traces (ARGS=--quick for a short one)"
+	@echo "make bench   time decisions, and the simulator on full traces (ARGS=--quick for a short one)"
 	@echo "make setup   only prepare .venv (PYTHON=python3.12 chooses the interpreter)"
 	@echo "make clean   remove results and caches, keep .venv"
 
@@ -40,6 +40,7 @@ test: setup
 	$(BIN)/python -m pytest -n auto
 
 bench: setup
+	$(BIN)/python bench/decisions.py --growth
 	$(BIN)/python bench/simulator.py $(ARGS)
 
 clean:

@@ -30,15 +30,20 @@ class Share(NamedTuple):
     memory_gb: float
 
 
-@dataclass(frozen=True, slots=True)
+_set = object.__setattr__
+
+
+@dataclass(frozen=True, slots=True, init=False)
 class Allocation:
     """Everything a job holds: its share of each node."""
 
     shares: tuple[Share, ...]
     gpus: int = field(init=False, repr=False, compare=False)  # on all nodes
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "gpus", sum([share.gpus for share in self.shares]))
+    def __init__(self, shares: tuple[Share, ...]) -> None:
+        gpus = shares[0].gpus if len(shares) == 1 else sum([share.gpus for share in shares])
+        _set(self, "shares", shares)
+        _set(self, "gpus", gpus)
 
     @property
     def workers(self) -> tuple[tuple[str, int], ...]:

@@ -44,14 +44,14 @@ def by_type(request: Request, free: Free, nodes: NodeTable) -> Sequence[Levels]:
 def allocate(request: Request, parts: Parts, free: Free, nodes: NodeTable) -> Allocation:
     """Turn (node, GPUs) into an allocation and debit `free`."""
     shares = []
+    _, _, _, own_cpus, own_memory, servers = request
     for i, gpus in parts:
         cpus, memory = nodes.share_per_gpu[i]
-        cpus = cpus if request.cpus_per_gpu is None else request.cpus_per_gpu
-        memory = memory if request.memory_per_gpu is None else request.memory_per_gpu
-        shares.append(Share(nodes.ids[i], gpus, gpus * request.servers_per_gpu, gpus * cpus, gpus * memory))
-    allocation = Allocation(tuple(shares))
-    free.take(nodes.index, allocation.shares)
-    return allocation
+        cpus = gpus * (cpus if own_cpus is None else own_cpus)
+        memory = gpus * (memory if own_memory is None else own_memory)
+        shares.append(Share(nodes.ids[i], gpus, gpus * servers, cpus, memory))
+        free.add(i, -gpus, -cpus, -memory)
+    return Allocation(tuple(shares))
 
 
 class Pack(Place):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from trainyard.model.cluster import Floats, Ints
 from trainyard.policy.divide import Seat, worth
@@ -72,6 +73,8 @@ class Regrouping:
         if not self._lack(self.cpus, self.memory, everywhere).any():
             return
         self._seat_newcomers()
+        if not self._spare().any():
+            return
         lack = self._lack(self.cpus, self.memory, everywhere)
         for node in np.argsort(-lack, kind="stable")[: np.count_nonzero(lack > LITTLE)].tolist():
             while self._short(node) and self._relieve(node):
@@ -165,10 +168,14 @@ class Regrouping:
 
     def _roomy(self, node: int) -> Ints:
         """Nodes like this one that have the most to spare."""
-        roomy = (self.cpus > 0) & (self.memory > 0) & (self.nodes.kind == self.nodes.kind[node])
-        nodes = roomy.nonzero()[0]
+        nodes = (self._spare() & (self.nodes.kind == self.nodes.kind[node])).nonzero()[0]
         room = self.cpus[nodes] / self.unit_cpus[nodes] + self.memory[nodes] / self.unit_memory[nodes]
         return np.sort(nodes[np.argsort(-room, kind="stable")[:ROOMY]])
+
+    def _spare(self) -> npt.NDArray[np.bool_]:
+        """Which nodes have something to spare and lack nothing."""
+        some = (self.cpus > LITTLE * self.unit_cpus) | (self.memory > LITTLE * self.unit_memory)
+        return some & (self.cpus >= -TINY) & (self.memory >= -TINY)
 
     def _relief(self, node: int, others: Ints, cpus: Floats, memory: Floats) -> Floats:
         """How much less the two nodes lack if so much moves from one to the other."""

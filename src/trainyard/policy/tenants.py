@@ -73,17 +73,18 @@ class Tenants:
     def slack(self) -> tuple[Floats, Floats]:
         """CPUs and GB that each node has left, below zero if short, with everybody on its place."""
         nodes = self.snapshot.nodes
-        where, cpus, memory = [], [], []
-        for ladder, place, parts in zip(self.ladders, self.places, self.parts, strict=True):
-            share_cpus, share_memory = ladder.at(place)
-            for node, gpus in parts:
-                where.append(node)
-                cpus.append(gpus * share_cpus)
-                memory.append(gpus * share_memory)
-        at, count = np.array(where, dtype=np.int64), len(nodes.ids)
-        held_cpus = np.bincount(at, cpus, count) * nodes.cpus_per_gpu
-        held_memory = np.bincount(at, memory, count) * nodes.memory_per_gpu
-        return nodes.cpus - held_cpus, nodes.memory_gb - held_memory
+        held = [
+            (node, gpus, share)
+            for ladder, place, parts in zip(self.ladders, self.places, self.parts, strict=True)
+            for share in (ladder.at(place),)
+            for node, gpus in parts
+        ]
+        at = np.array([node for node, _, _ in held], dtype=np.int64)
+        gpus = np.array([gpus for _, gpus, _ in held], dtype=np.float64)
+        shares = np.array([share for _, _, share in held], dtype=np.float64).reshape(-1, 2)
+        cpus = np.bincount(at, gpus * shares[:, 0], len(nodes.ids)) * nodes.cpus_per_gpu
+        memory = np.bincount(at, gpus * shares[:, 1], len(nodes.ids)) * nodes.memory_per_gpu
+        return nodes.cpus - cpus, nodes.memory_gb - memory
 
     def changes(self, changes: Changes) -> dict[str, Allocation | None]:
         """What has to change for everybody to get what its place stands for."""
@@ -113,9 +114,10 @@ class Tenants:
         return True
 
     def _allocation(self, i: int) -> Allocation:
-        ids, (cpus, memory) = self.snapshot.nodes.ids, self.ladders[i].at(self.places[i])
+        nodes, (cpus, memory) = self.snapshot.nodes, self.ladders[i].at(self.places[i])
         shares = []
-        for at, ((node, gpus), planned) in enumerate(zip(self.parts[i], self.planned[i].shares, strict=True)):
-            unit_cpus, unit_memory = self.unit(i, at)
-            shares.append(Share(ids[node], gpus, planned.servers, cpus * unit_cpus, memory * unit_memory))
+        for (node, gpus), planned in zip(self.parts[i], self.planned[i].shares, strict=True):
+            unit_cpus, unit_memory = nodes.share_per_gpu[node]
+            held = (gpus * unit_cpus * cpus, gpus * unit_memory * memory)
+            shares.append(Share(nodes.ids[node], gpus, planned[2], *held))
         return Allocation(tuple(shares))

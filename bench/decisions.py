@@ -1,0 +1,178 @@
+"""How long one decision takes: `make bench` (docs/performance.md).
+
+Every case is one decision from an empty cluster with everybody waiting, the most there can be to decide. User
+CPU of the decision alone, the best of some repetitions, in a process of its own for each policy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+GPUS_PER_NODE = 8
+SEED = 1
+GROWTH_GPUS = (128, 256, 512, 1024, 2048, 4096, 8192)
+
+# Synergy's models in equal parts: together they want more CPUs than there are.
+MODELS = {
+    "image": ("alexnet", "resnet18", "resnet50", "mobilenet", "shufflenet"),
+    "language": ("gnmt", "transformer", "lstm"),
+    "speech": ("m5", "deepspeech2"),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One decision: who decides about how many jobs on how many GPUs, and how long it may take."""
+
+    policy: str
+    gpus: int
+    jobs: int
+    limit_ms: float
+    reference: str
+    reference_ms: float
+    repeat: int = 5
+
+
+# The reference numbers are those of Synergy's public artifact at the same size: quoted, not measured here.
+CASES = (
+    Case("srtf+tune", 2048, 3000, 50.0, "Synergy artifact, TUNE", 1000.0),
+    Case("srtf+opt", 2048, 2048, 5000.0, "Synergy artifact, OPT with HiGHS", 45_000.0, repeat=3),
+)
+
+
+def decide(policy_name: str, gpus: int, jobs: int, repeat: int) -> float:
+    """Return the milliseconds of user CPU that one decision takes at best."""
+    from trainyard.engine.events import JobSubmitted
+    from trainyard.engine.yard import Yard
+    from trainyard.model.cluster import uniform_cluster
+    from trainyard.model.job import Job
+    from trainyard.model.zoo import zoo_profile
+    from trainyard.policy.grammar import parse_policy
+
+    draw = random.Random(SEED)
+    policy = parse_policy(policy_name)
+    yard = Yard(uniform_cluster(gpus // GPUS_PER_NODE, GPUS_PER_NODE), policy.decide)
+    for i in range(jobs):
+        model = draw.choice(MODELS[draw.choice(list(MODELS))])
+        duration_s = draw.uniform(1800.0, 360_000.0)
+        job = Job(f"job-{i}", 0.0, 1, duration_s, model=model, profile=zoo_profile(model))
+        yard.handle(JobSubmitted(0.0, job))
+    policy.decide(yard.snapshot(1.0))  # the first one imports the solver and works out the ladders
+    gc.collect()
+    gc.disable()  # as the simulator does
+    taken = []
+    for _ in range(repeat):
+        began = time.process_time()
+        policy.decide(yard.snapshot(1.0))
+        taken.append(time.process_time() - began)
+    return min(taken) * 1e3
+
+
+def measure(policy: str, gpus: int, jobs: int, repeat: int) -> float:
+    """Decide in a fresh process."""
+    task = json.dumps([policy, gpus, jobs, repeat])
+    environment = {**os.environ, "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    answer = subprocess.run(
+        [sys.executable, __file__, "--task", task],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+    if answer.returncode:
+        raise SystemExit(f"{policy} on {gpus} GPUs failed:\n{answer.stderr}")
+    return float(answer.stdout)
+
+
+def run_cases() -> list[tuple[Case, float]]:
+    """Measure and print the cases with a limit."""
+    print("One decision from an empty cluster, user CPU")
+    numbers = f"{'GPUs':>7}{'jobs':>7}{'ms':>9}{'limit ms':>10}"
+    print(f"{'policy':<12}{numbers}  {'ok?':<5}{'x reference':>12}  reference")
+    found = []
+    for case in CASES:
+        taken = measure(case.policy, case.gpus, case.jobs, case.repeat)
+        kept = "yes" if taken <= case.limit_ms else "NO"
+        print(
+            f"{case.policy:<12}{case.gpus:>7,}{case.jobs:>7,}{taken:>9.1f}{case.limit_ms:>10,.0f}  {kept:<5}"
+            f"{case.reference_ms / taken:>11.0f}x  {case.reference} ({case.reference_ms:,.0f} ms)",
+            flush=True,
+        )
+        found.append((case, taken))
+    return found
+
+
+def run_growth() -> dict[str, list[float]]:
+    """Measure and print how the time grows with the cluster, three jobs for two GPUs."""
+    print("\nGrowth: three waiting jobs for every two GPUs, ms (and microseconds per GPU)")
+    print(f"{'policy':<12}" + "".join(f"{gpus:>16,}" for gpus in GROWTH_GPUS))
+    growth: dict[str, list[float]] = {}
+    for policy in ("srtf", *dict.fromkeys(case.policy for case in CASES)):
+        growth[policy] = [measure(policy, gpus, gpus * 3 // 2, 3) for gpus in GROWTH_GPUS]
+        cells = (
+            f"{ms:>9.1f} ({1e3 * ms / n:>4.0f})" for ms, n in zip(growth[policy], GROWTH_GPUS, strict=True)
+        )
+        print(f"{policy:<12}" + "".join(cells), flush=True)
+    return growth
+
+
+def plot(growth: dict[str, list[float]], path: Path) -> None:
+    """Draw decision time against cluster size, with straight lines to compare with."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(6.4, 4.2), layout="constrained")
+    for policy, taken in growth.items():
+        (line,) = axes.loglog(GROWTH_GPUS, taken, marker="o", label=policy)
+        linear = [taken[0] * gpus / GROWTH_GPUS[0] for gpus in GROWTH_GPUS]
+        axes.loglog(GROWTH_GPUS, linear, linestyle=":", linewidth=1, color=line.get_color())
+    axes.set_xticks(GROWTH_GPUS, [f"{gpus:,}" for gpus in GROWTH_GPUS])
+    axes.minorticks_off()
+    axes.set_xlabel("GPUs; 1.5 waiting single-GPU jobs for each")
+    axes.set_ylabel("one decision, ms of user CPU")
+    axes.set_title("Decision time; dotted: linear growth from the smallest", fontsize=10)
+    axes.grid(alpha=0.3)
+    axes.legend()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110)
+    print(f"Drawn to {path}")
+
+
+def main() -> int:
+    """Measure, print, and say by the exit code whether all limits are kept."""
+    parser = argparse.ArgumentParser(description="Time single decisions.")
+    parser.add_argument(
+        "--growth", action="store_true", help="also measure how the time grows with the cluster"
+    )
+    parser.add_argument("--plot", type=Path, help="draw the growth as a PNG")
+    parser.add_argument("--out", type=Path, help="also write the numbers as JSON")
+    parser.add_argument("--task", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.task:
+        print(decide(*json.loads(args.task)))
+        return 0
+    found = run_cases()
+    growth = run_growth() if args.growth or args.plot else {}
+    if args.plot:
+        plot(growth, args.plot)
+    if args.out:
+        cases = [{**asdict(case), "ms": taken} for case, taken in found]
+        args.out.write_text(
+            json.dumps({"cases": cases, "gpus": GROWTH_GPUS, "growth": growth}, indent=2) + "\n"
+        )
+    return 0 if all(taken <= case.limit_ms for case, taken in found) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
