@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from trainyard.policy.grammar import parse_policy
     from trainyard.policy.pipeline import Policy
     from trainyard.policy.snapshot import Snapshot
+    from trainyard.profiling.fit import fit_profile
+    from trainyard.profiling.samples import Sample
     from trainyard.trace.generate import generate
 
 # Where each public name lives; imported on first use, so that `import trainyard` stays instant.
@@ -34,12 +36,14 @@ _HOME = {
     "Policy": "policy.pipeline",
     "Profile": "model.profile",
     "Result": "engine.result",
+    "Sample": "profiling.samples",
     "Shape": "model.allocation",
     "Share": "model.allocation",
     "Snapshot": "policy.snapshot",
     "SpeedModel": "model.speed",
     "TrainyardError": "errors",
     "compare": "api",
+    "fit_profile": "profiling.fit",
     "generate": "trace.generate",
     "load_cluster": "api",
     "load_jobs": "api",
@@ -62,6 +66,7 @@ __all__ = [
     "Policy",
     "Profile",
     "Result",
+    "Sample",
     "Shape",
     "Share",
     "Snapshot",
@@ -69,6 +74,7 @@ __all__ = [
     "TrainyardError",
     "__version__",
     "compare",
+    "fit_profile",
     "generate",
     "load_cluster",
     "load_jobs",

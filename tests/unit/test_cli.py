@@ -111,7 +111,9 @@ def test_help_imports_nothing_heavy():
     assert not {"numpy", "pydantic", "yaml", "matplotlib", "plotly", "multiprocessing"} & set(loaded)
 
 
-@pytest.mark.parametrize("verb", ["", "simulate", "compare", "plan", "policies", "trace", "trace generate"])
+@pytest.mark.parametrize(
+    "verb", ["", "simulate", "compare", "plan", "policies", "profile", "fit", "trace", "trace generate"]
+)
 def test_every_command_has_help(command, verb):
     out, err = command(*verb.split(), "--help")
     assert f"trainyard {verb}".strip() in out

@@ -140,7 +140,7 @@ WRONG = {
     ),
     "name": (
         "a:\n  name: b\n",
-        "p.yaml, line 2, field a.name: unknown key 'name'; known: batch, compute, input, layers",
+        "p.yaml, line 2, field a.name: unknown key 'name'; known: batch, compute, fit, input, layers",
     ),
 }
 

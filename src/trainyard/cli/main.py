@@ -8,12 +8,13 @@ import sys
 import typer
 
 from trainyard._version import __version__
-from trainyard.cli import compare, plan, policies, simulate, trace
+from trainyard.cli import compare, fit, plan, policies, profile, reproduce, simulate, trace
 from trainyard.cli.usage import explain
 from trainyard.errors import InputError, TrainyardError
 
 # Click's base class of usage errors; typer brings its own click or uses the installed one, by version.
 UsageProblem: type[Exception] = typer.BadParameter.__mro__[2]
+INTERRUPTED = 130  # what newer versions of typer return on Ctrl-C; older ones raise
 
 app = typer.Typer(
     name="trainyard",
@@ -42,13 +43,18 @@ app.command("simulate")(simulate.simulate)
 app.command("compare")(compare.compare)
 app.command("plan")(plan.plan)
 app.command("policies")(policies.policies)
+app.command("profile", context_settings={"allow_interspersed_args": False})(profile.profile)
+app.command("fit")(fit.fit)
 app.add_typer(trace.app, name="trace")
+app.command("reproduce")(reproduce.reproduce)
 
 
 def run() -> None:
     """Run the command line: 0 done, 2 the input is wrong (one line on stderr), 1 anything else."""
     try:
-        app(sys.argv[1:] or ["--help"], prog_name="trainyard", standalone_mode=False)
+        code = app(sys.argv[1:] or ["--help"], prog_name="trainyard", standalone_mode=False)
+        if code == INTERRUPTED:
+            raise KeyboardInterrupt
         sys.stdout.flush()
     except InputError as error:
         _fail(str(error), 2)

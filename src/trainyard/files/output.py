@@ -18,18 +18,27 @@ def write_text_atomic(path: StrPath, text: str) -> None:
 
 def write_bytes_atomic(path: StrPath, data: bytes) -> None:
     """Write a file whole or not at all: to a temporary neighbour first, which then takes its name."""
-    target = Path(os.path.realpath(path))
+    target = prepare_out_file(path)
     try:
-        if not target.parent.exists():
-            raise InputError(f"there is no directory '{Path(path).parent}'; create it first", where=str(path))
-        if target.is_dir():
-            raise InputError("this is a directory; name a file to write", where=str(path))
         if target.exists() and not target.is_file():
             target.write_bytes(data)  # a pipe or a device has no neighbour that could take its place
         else:
             _write_and_rename(target, data)
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror or error}", where=str(path)) from None
+
+
+def prepare_out_file(path: StrPath) -> Path:
+    """Refuse a file that cannot be written for want of a directory, and return where it really is."""
+    target = Path(os.path.realpath(path))
+    try:
+        if not target.parent.exists():
+            raise InputError(f"there is no directory '{Path(path).parent}'; create it first", where=str(path))
+        if target.is_dir():
+            raise InputError("this is a directory; name a file to write", where=str(path))
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror or error}", where=str(path)) from None
+    return target
 
 
 def _write_and_rename(target: Path, data: bytes) -> None:

@@ -76,9 +76,9 @@ Duration = Annotated[
 ]
 WholeCell = Annotated[int, Field(ge=1, le=MAX_GPUS, description=f"a whole number from 1 to {MAX_GPUS}")]
 Count = Annotated[WholeCell, WHOLE]
-CountFrom0 = Annotated[
-    int, Field(ge=0, le=MAX_GPUS, description=f"a whole number from 0 to {MAX_GPUS}"), WHOLE
-]
+WholeCellFrom0 = Annotated[int, Field(ge=0, le=MAX_GPUS, description=f"a whole number from 0 to {MAX_GPUS}")]
+CountFrom0 = Annotated[WholeCellFrom0, WHOLE]
+AtMostOne = Annotated[float, Field(le=1, allow_inf_nan=False, description="a number of at most 1")]
 Batch = Annotated[int, Field(ge=1, le=10**9, description="a whole number from 1 to 1000000000"), WHOLE]
 Flag = Annotated[bool, Field(description="true or false")]
 Text = Annotated[str, LINE, Field(description="one line of text")]
@@ -147,6 +147,18 @@ class ProgressEntry(TypedDict, total=False):
     allocation: dict[Text, Annotated[ShareEntry, GIVEN]]
 
 
+class SampleRow(TypedDict):
+    """A row of a samples file."""
+
+    workers: WholeCell
+    samples_per_s: Positive
+    servers: NotRequired[WholeCellFrom0]
+    cpus: NotRequired[Positive]
+    memory_gb: NotRequired[AtLeastZero]
+    gpu_type: NotRequired[TypeName]
+    nodes: NotRequired[WholeCell]
+
+
 class FailureRow(TypedDict):
     """A row of a failures file."""
 
@@ -191,8 +203,16 @@ def _in_files(hint: Any, kinds: Mapping[Any, Any]) -> Any:
     return kinds.get(hint, hint)
 
 
-# All numbers of a profile are at least 0; a speed follows from per_sample_s by division.
-PROFILE_KINDS = {float: AtLeastZero, int: Batch, bool: Flag, str: Text, "per_sample_s": dict[Text, Positive]}
+# Most numbers of a profile are at least 0; a speed follows from per_sample_s by division.
+PROFILE_KINDS = {
+    float: AtLeastZero,
+    int: Batch,
+    bool: Flag,
+    str: Text,
+    "per_sample_s": dict[Text, Positive],
+    "outliers": CountFrom0,
+    "r2": AtMostOne,
+}
 ROW_KINDS = {
     float: Positive,
     int: WholeCell,
@@ -216,3 +236,4 @@ JOB: TypeAdapter[dict[str, Any]] = TypeAdapter(Annotated[_job, _open(_job)])  # 
 SNAPSHOT = TypeAdapter[SnapshotEntry](Annotated[SnapshotEntry, GIVEN])
 PROGRESS = TypeAdapter[ProgressEntry](Annotated[ProgressEntry, _open(ProgressEntry)])
 FAILURE = TypeAdapter[FailureRow](FailureRow)
+SAMPLE = TypeAdapter[SampleRow](SampleRow)

@@ -116,6 +116,24 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True)
+class Fit:
+    """How well a fitted profile tells the speeds that it was fitted to.
+
+    samples       measured speeds
+    outliers      how many of them are so far off that the fit leaves them out; the rest counts below
+    r2            share of the variation of speed that the profile tells; little when speed hardly varies
+    median_error  of |told - measured| / measured
+    worst_error   largest of the same
+    """
+
+    samples: int
+    outliers: int
+    r2: float
+    median_error: float
+    worst_error: float
+
+
+@dataclass(frozen=True, slots=True)
 class Profile:
     """What is known of a job's speed.
 
@@ -133,3 +151,4 @@ class Profile:
     worker: Demand | None = None
     server: Demand | None = None
     restart_s: float = 10.0
+    fit: Fit | None = None

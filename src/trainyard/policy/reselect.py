@@ -92,11 +92,14 @@ class Reselection:
         changed = target != self.held
         if types is not None:
             changed |= types >= 0
-        if not np.count_nonzero(changed):
+        rows = changed.nonzero()[0]
+        if not rows.size:
             return {}, None
-        scratch, changes = self._release((changed & (self.held > 0)).nonzero()[0].tolist())
+        scratch, changes = self._release(rows[self.held[rows] > 0].tolist())
+        if rows.size > 1:
+            rows = choice.rows[changed[choice.rows]]
         failed: Mask | None = None
-        for row in choice.rows[changed[choice.rows]].tolist():
+        for row in rows[target[rows] > 0].tolist():
             if failed is not None and failed[row]:
                 continue
             allocation = self._put(row, int(target[row]), -1 if types is None else int(types[row]), scratch)

@@ -15,24 +15,30 @@ Keys = npt.NDArray[np.float64] | npt.NDArray[np.int64]
 def greedy(demand: Floats, budget: float) -> Mask:
     """Walk down the ranking and take every job that still fits; skip those that do not."""
     taken: Mask = np.zeros(demand.size, dtype=np.bool_)
+    taken[_walk(demand, budget)[0]] = True
+    return taken
+
+
+def _walk(demand: Floats, budget: float) -> tuple[Ints | slice, float]:
+    """Return which are taken, the first ones first, and what is left of the budget."""
     filled = demand.cumsum()
     fits = int(filled.searchsorted(budget, side="right"))
-    taken[:fits] = True
-    left = budget - (filled[fits - 1] if fits else 0)
+    left = budget - (float(filled[fits - 1]) if fits else 0.0)
     after = fits + 1  # behind the first job that does not fit
-    while left > 0:
+    picked: list[Ints] = []
+    while left > 0 and after < demand.size:
         small = (demand[after:] <= left).nonzero()[0]
         if not small.size:
             break
         small += after
         filled = demand[small].cumsum()
-        fits = int(filled.searchsorted(left, side="right"))
-        taken[small[:fits]] = True
-        if fits == small.size:
+        more = int(filled.searchsorted(left, side="right"))
+        picked.append(small[:more])
+        left -= float(filled[more - 1])
+        if more == small.size:
             break
-        left -= filled[fits - 1]
-        after = int(small[fits]) + 1
-    return taken
+        after = int(small[more]) + 1
+    return (np.concatenate([np.arange(fits), *picked]) if picked else slice(fits)), left
 
 
 def by_key(key: Keys, seq: Floats, rows: Ints | None = None) -> Ints:
@@ -61,14 +67,13 @@ def take_in_order(key: Keys, seq: Floats, demand: Floats, budget: float, about: 
     if key.size > 2 * about + 64:
         near = key <= np.partition(key, about)[about]
     front = by_key(key, seq, None if near is None else near.nonzero()[0])
-    wanted = demand[front]
-    fits = greedy(wanted, budget)
-    taken: Ints = front[fits]
-    if near is not None and (left := budget - float(wanted[fits].sum())) > 0:
+    chosen, left = _walk(demand[front], budget)
+    taken: Ints = front[chosen]
+    if near is not None and left > 0:
         others = ((demand <= left) & ~near).nonzero()[0]
         if others.size:
             behind = by_key(key, seq, others)
-            taken = np.concatenate([taken, behind[greedy(demand[behind], left)]])
+            taken = np.concatenate([taken, behind[_walk(demand[behind], left)[0]]])
     return taken
 
 

@@ -1,0 +1,181 @@
+"""Fitting a profile to samples, so that the speed model tells them again.
+
+The seconds of a step are the largest of up to three sides (`terms`), each linear in unknowns that are not
+negative. Which side binds a sample is not known, so two things alternate until nothing changes: every sample
+belongs to the side that is largest for it, and each side is solved by non-negative least squares over the
+samples that belong to it. Relative errors count, and samples far off count little (Huber) and then not at
+all (Tukey). The best of several starts is kept.
+
+Unknowns that the samples do not ask for are given up, one after the other, where the rest tells the samples
+as well (by the Bayesian information criterion).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from trainyard.errors import InputError
+from trainyard.model.cluster import Floats, Ints
+from trainyard.model.profile import Fit, Profile
+from trainyard.profiling.samples import Sample, Setting, gpu_types, predicted
+from trainyard.profiling.terms import LEAST_S, PER_SAMPLE, Term, profile_of, samples_of_step, terms_of
+
+ROUNDS = 40
+HUBER_ROUNDS = 10
+HUBER, TUKEY = 1.5, 4.685  # usual tuning constants, in units of the errors' scale
+LEAST_SCALE = 0.01  # errors of one in a hundred are nobody's fault
+FEW = 8  # of fewer samples none is called an outlier
+OUTLIER = 0.1
+CAP = 0.15  # what one sample can add to the loss of a model
+RIDGE = 1e-9  # decides between unknowns that the samples cannot tell apart
+STARTS = (0.05, 0.2, 0.5, 0.8)
+
+
+@dataclass(frozen=True, slots=True)
+class _Solution:
+    """The unknowns by name, the side that binds each sample, and the mean error."""
+
+    found: Mapping[str, float]
+    bound: Ints
+    loss: float
+
+
+def fit_profile(samples: Sequence[Sample], setting: Setting | None = None, name: str = "") -> Profile:
+    """Fit a profile to samples; how well it fits is in its `fit`."""
+    if not samples:
+        raise InputError("there are no samples; give at least one")
+    setting = setting or Setting()
+    speeds = np.array([s.samples_per_s for s in samples])
+    steps: Floats = samples_of_step(samples, setting.batch, setting.scaling) / speeds
+    terms = terms_of(samples, setting)
+    found = _simplest(terms, steps)
+    profile = profile_of(_with_limits(found, terms, steps, samples), samples, setting, name)
+    return replace(profile, fit=goodness(predicted(profile, samples, setting), speeds))
+
+
+def goodness(told: Floats, speeds: Floats) -> Fit:
+    """Compare the speeds that a profile tells with the measured ones."""
+    errors = told / speeds - 1
+    far = _outliers(errors)
+    error, kept = np.abs(errors[~far]), speeds[~far]
+    missed, spread = float(((told[~far] - kept) ** 2).sum()), float(((kept - kept.mean()) ** 2).sum())
+    r2 = 1 - missed / spread if spread > 0 else float(missed == 0)
+    return Fit(
+        len(speeds), int(far.sum()), round(r2, 6), _rounded(float(np.median(error))), _rounded(error.max())
+    )
+
+
+def _outliers(errors: Floats) -> npt.NDArray[np.bool_]:
+    if len(errors) < FEW:
+        return np.zeros(len(errors), dtype=np.bool_)
+    return np.abs(errors) > max(OUTLIER, TUKEY * _scale(errors))
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.4g}")
+
+
+def _simplest(terms: list[Term], steps: Floats) -> _Solution:
+    """Solve with all terms, then without each that the samples do not ask for, the last first."""
+    best = _solve(terms, steps)
+    for term in reversed([t for t in terms if not t.name.startswith(PER_SAMPLE)]):
+        fewer = [t for t in terms if t is not term]
+        without = _solve(fewer, steps)
+        if _score(without, len(fewer)) <= _score(best, len(terms)):
+            terms, best = fewer, without
+    return best
+
+
+def _score(solution: _Solution, terms: int) -> float:
+    n = len(solution.bound)
+    alike = 0.01 + 0.05 / n  # errors below this say nothing, and less so the fewer samples there are
+    return n * math.log(solution.loss + alike) + terms * math.log(n + 1)
+
+
+def _solve(terms: Sequence[Term], steps: Floats) -> _Solution:
+    """Return the best of what several first guesses lead to."""
+    sides = {side: [t for t in terms if t.side == side] for side in ("core", "cpu", "storage")}
+    used = {side: np.stack([t.seconds for t in own], axis=1) for side, own in sides.items() if own}
+    names = [t.name for own in sides.values() for t in own]
+    tried = [_alternate(list(used.values()), steps, start) for start in _starts(used, steps)]
+    values, bound, loss = min(tried, key=lambda one: one[2])
+    return _Solution(dict(zip(names, values.tolist(), strict=True)), bound, loss)
+
+
+def _starts(sides: Mapping[str, Floats], steps: Floats) -> list[Ints]:
+    """First guesses: an input side binds the samples that are near the limit it would have."""
+    inputs = [column[:, 0] for side, column in sides.items() if side != "core"]
+    starts = []
+    for shares in itertools.product(STARTS, repeat=len(inputs)):
+        bound = np.zeros(len(steps), dtype=np.int64)
+        for number, (seconds, share) in enumerate(zip(inputs, shares, strict=True), 1):
+            unknown = np.quantile(steps[seconds > 0] / seconds[seconds > 0], share)
+            bound[seconds * unknown * 1.1 >= steps] = number
+        starts.append(bound)
+    return starts
+
+
+def _alternate(sides: list[Floats], steps: Floats, bound: Ints) -> tuple[Floats, Ints, float]:
+    """Solve the sides and assign the samples in turn until both stay; return unknowns, sides and loss."""
+    weights = np.ones(len(steps))
+    for number in range(ROUNDS):
+        rows = [bound == i for i in range(len(sides))]
+        found = [
+            _solve_side(side[own], steps[own], weights[own]) for side, own in zip(sides, rows, strict=True)
+        ]
+        told = np.stack([side @ values for side, values in zip(sides, found, strict=True)])
+        before, bound = (bound, weights), told.argmax(axis=0)
+        weights = _weights(told.max(axis=0) / steps - 1, number >= HUBER_ROUNDS)
+        if (
+            number > HUBER_ROUNDS
+            and (bound == before[0]).all()
+            and np.allclose(weights, before[1], atol=1e-3)
+        ):
+            break
+    with np.errstate(divide="ignore"):
+        error = np.abs(np.log(told.max(axis=0) / steps))
+    return np.concatenate(found), bound, float(np.minimum(error, CAP if len(error) >= FEW else 1.0).mean())
+
+
+def _solve_side(seconds: Floats, steps: Floats, weights: Floats) -> Floats:
+    from scipy.optimize import nnls
+
+    rows = seconds * (np.sqrt(weights) / steps)[:, None]
+    size = np.sqrt((rows**2).sum(axis=0))
+    size[size == 0] = 1.0
+    ridge = np.sqrt(RIDGE) * np.eye(len(size))
+    solved, _ = nnls(np.vstack([rows / size, ridge]), np.concatenate([np.sqrt(weights), np.zeros(len(size))]))
+    unknowns: Floats = solved / size
+    return unknowns
+
+
+def _weights(errors: Floats, rejecting: bool) -> Floats:
+    far = np.abs(errors) / _scale(errors)
+    if rejecting and len(errors) >= FEW:
+        return np.clip(1 - (far / TUKEY) ** 2, 0.0, None) ** 2
+    return np.minimum(1.0, HUBER / np.maximum(far, HUBER))
+
+
+def _scale(errors: Floats) -> float:
+    """Return the standard deviation that the median error stands for."""
+    return max(LEAST_SCALE, 1.4826 * float(np.median(np.abs(errors))))
+
+
+def _with_limits(
+    solution: _Solution, terms: Sequence[Term], steps: Floats, samples: Sequence[Sample]
+) -> dict[str, float]:
+    """Add the limit of GPUs that always waited for input: nothing faster was seen than the fastest sample."""
+    found = dict(solution.found)
+    seconds = {t.name: t.seconds for t in terms if t.side == "core"}
+    for name in (PER_SAMPLE + t for t in gpu_types(samples)):
+        own = seconds[name] > 0
+        if not (solution.bound[own] == 0).any():
+            rest = sum(found.get(n, 0.0) * s for n, s in seconds.items() if n != name)
+            found[name] = max(LEAST_S, float(((steps - rest)[own] / seconds[name][own]).min()))
+    return found

@@ -1,0 +1,235 @@
+"""Running a script: what it reports, how it may fail, and that nothing of it stays."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from trainyard.errors import InputError
+from trainyard.profiling import contention, measure, share
+from trainyard.profiling.contention import Usage, lost_share
+from trainyard.profiling.pace import Pace
+from trainyard.profiling.reports import speed_in
+from trainyard.profiling.script import Script
+from trainyard.profiling.share import CpuShare, available_cpus, environment
+
+REPORTS = "import time\nfor speed in {}: print(speed, 'samples/s'); time.sleep(0.01)\n"
+
+
+@pytest.fixture(autouse=True)
+def _short_windows(monkeypatch):
+    monkeypatch.setattr(measure, "WINDOW_S", 0.005)
+
+
+def python(code):
+    return [sys.executable, "-c", code]
+
+
+def measured(code, seconds=0.01, **more):
+    return measure.measure(python(code), 1.0, seconds, **more)
+
+
+def complaint(code, **more):
+    with pytest.raises(InputError) as caught:
+        measured(code, **more)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def is_alive(process):
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("line", "speed"),
+    [
+        ("123.4 samples/s", 123.4),
+        ("samples/s: 123.4", 123.4),
+        ("step 10 samples/s: 123.4", 123.4),
+        ("Throughput=1,234.5 samples/sec (loss 0.1)", 1234.5),
+        ("epoch 3: 2e3 Samples / s", 2000),
+        ("samples per second = 77", 77),
+        (" 99%|####| 512samples/s", 512),
+        ("0 samples/s", None),
+        ("nan samples/s", None),
+        ("12 samples/step", None),
+        ("123.4 images/s", None),
+        ("", None),
+    ],
+)
+def test_lines_that_report_a_speed(line, speed):
+    assert speed_in(line) == speed
+
+
+def test_the_first_reports_do_not_count():
+    point = measured(REPORTS.format("[1, 2, 60, 60, 60]"))
+    assert (point.cpus, point.samples_per_s, point.reports) == (1.0, 60, 3)
+
+
+def test_a_measurement_ends_by_itself():
+    began, seen = time.monotonic(), []
+    point = measured(
+        REPORTS.format("iter(lambda: 42, 0)"), 0.2, notify=lambda cpus, speed: seen.append((cpus, speed))
+    )
+    assert point.samples_per_s == 42
+    assert set(seen) == {(1.0, 42)}
+    assert time.monotonic() - began < 30
+
+
+def test_reports_may_be_on_stderr_and_without_line_ends():
+    point = measured("import sys\nfor speed in range(9): sys.stderr.write(f'\\r{speed} samples/s')\n")
+    assert point.samples_per_s > 0
+
+
+def test_what_a_script_is_told():
+    code = "import os\nfor _ in range(9): print(os.environ['TRAINYARD_CPUS'], 'samples/s')"
+    assert measured(code).samples_per_s == 1
+    assert environment(1.5)["TRAINYARD_CPUS"] == "1.5"
+    assert environment(1.5)["OMP_NUM_THREADS"] == "2"
+    code = "import os\nfor _ in range(9): print(len(os.sched_getaffinity(0)) + 0.5, 'samples/s')"
+    assert measured(code).samples_per_s == 1.5
+    assert len(available_cpus()) == len(os.sched_getaffinity(0))
+
+
+def test_a_fraction_is_a_cpu_for_part_of_the_time(monkeypatch):
+    monkeypatch.setattr(share, "PERIOD_S", 0.1)
+    monkeypatch.setattr(share, "available_cpus", lambda: [4, 5])
+    monkeypatch.setattr(share, "thread_times", lambda group: {7: (1.0, 0.0), 8: (2.0, 0.0)})
+    given = []
+    monkeypatch.setattr(os, "sched_setaffinity", lambda thread, cpus: given.append((thread, cpus)))
+    kept = CpuShare(1.25)
+    assert kept.keep(1, 0.01) == pytest.approx(0.015)
+    assert kept.keep(1, 0.02) == pytest.approx(0.005)
+    assert kept.keep(1, 0.03) == pytest.approx(0.07)
+    spread = [(8, [4]), (8, [4, 5]), (7, [5]), (7, [4, 5])]
+    assert given == [*spread, (8, [4]), (8, [4]), (7, [4]), (7, [4])]
+    assert CpuShare(2.0).keep(1, 0.0) == float("inf")
+
+
+def test_a_crash_shows_its_last_line():
+    said = complaint(
+        "import sys\nprint('1 samples/s')\nsys.stderr.write('Traceback\\n')\nraise ValueError('boom')"
+    )
+    assert "exited with status 1: ValueError: boom; make it run by itself first" in said
+    assert said.startswith("with 1 CPUs '")
+    assert "was killed by SIGKILL" in complaint("import os; os.kill(os.getpid(), 9)")
+
+
+def test_silence_is_explained():
+    how = "print a line such as '123.4 samples/s' about once a second"
+    assert complaint("print('hello')").endswith(f"ended without reporting a speed; {how}")
+    silent = complaint("import time; time.sleep(60)", patience_s=0.2)
+    assert silent.endswith(f"reported no speed for 0.2 s; {how}")
+
+
+def test_too_few_reports_are_explained():
+    said = complaint("print('5 samples/s\\n6 samples/s')")
+    assert "ended after 2 reports, of which the first 2 are warm-up; let it run longer" in said
+
+
+def test_commands_that_cannot_run(tmp_path):
+    with pytest.raises(InputError, match="command 'no-such-thing' not found; check its name and the PATH"):
+        measure.measure(["no-such-thing"], 1.0, 1.0)
+    with pytest.raises(InputError, match="cannot be run: Permission denied; check it"):
+        measure.measure([str(tmp_path)], 1.0, 1.0)
+
+
+STUBBORN = """
+import os, signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+child = subprocess.Popen([sys.executable, "-c", "import signal, time; signal.signal(15, 1); time.sleep(60)"])
+print(f"{os.getpid()} {child.pid}", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("error", [None, KeyboardInterrupt])
+def test_nothing_stays(monkeypatch, error):
+    monkeypatch.setattr("trainyard.profiling.script.GRACE_S", 0.2)
+    processes = []
+    try:
+        with Script(python(STUBBORN), CpuShare(1.0)) as script:
+            processes = next(line for line in script.lines() if line).split()
+            assert all(map(is_alive, processes))
+            if error:
+                raise error
+    except KeyboardInterrupt:
+        pass
+    deadline = time.monotonic() + 10
+    while any(map(is_alive, processes)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert len(processes) == 2
+    assert not any(map(is_alive, processes))
+
+
+def test_a_crash_leaves_no_children_either():
+    code = "import subprocess, sys\nsubprocess.Popen(['sleep', '60'])\nsys.exit('over')"
+    with Script(python(code), CpuShare(1.0)) as script:
+        list(script.lines())
+        assert script.ending() == "exited with status 1: over"
+        group = script.group
+    deadline = time.monotonic() + 10
+    while any(is_alive(process) for process, _ in share.members(group)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not any(is_alive(process) for process, _ in share.members(group))
+
+
+def window(ran_s, all_s, threads, cpus=1.0):
+    start = Usage(0.0, 5.0, 9.0, dict.fromkeys(range(len(threads)), (3.0, 3.0)))
+    times = {thread: (3.0 + ran, 3.0 + waited) for thread, (ran, waited) in enumerate(threads)}
+    return lost_share(start, Usage(1.0, 5.0 + ran_s, 9.0 + all_s, times), cpus)
+
+
+@pytest.mark.parametrize(
+    ("ran_s", "all_s", "threads", "cpus", "lost"),
+    [
+        (1.0, 1.0, [(1.0, 0.0)], 1.0, 0.0),  # alone
+        (0.6, 1.0, [(0.6, 0.4)], 1.0, 0.4),  # one thread beside others
+        (0.6, 2.0, [(0.6, 0.4)], 2.0, 0.4),  # more CPUs do not help one thread
+        (1.0, 1.0, [(0.5, 0.5), (0.5, 0.5)], 1.0, 0.0),  # waiting for each other
+        (0.6, 1.0, [(0.3, 0.7), (0.3, 0.7)], 1.0, 0.4),  # both
+        (0.01, 1.0, [(0.01, 0.04)], 1.0, 0.0),  # mostly asleep
+        (0.0, 1.0, [], 1.0, 0.0),  # ended
+    ],
+)
+def test_what_others_took(ran_s, all_s, threads, cpus, lost):
+    assert window(ran_s, all_s, threads, cpus) == pytest.approx(lost)
+
+
+def test_windows_at_full_pace_count():
+    pace = Pace()
+    windows = measure._Windows(os.getpgrp(), CpuShare(1.0), 0.01, pace)
+    pace.best = 100.0
+    windows.done = [measure._Window(speed, 0.0, speed + 50) for speed in (20.0, 30.0, 44.0, 46.0, 48.0)]
+    assert windows.point().samples_per_s == 46
+    windows.done = [measure._Window(10.0 * i, 0.0, 50.0 + i) for i in range(4)]
+    assert windows.point().samples_per_s == 25  # none is at full pace: the best of what there is
+    windows.done = [measure._Window(9.0, lost, 100.0) for lost in (0.0, 0.0, 0.05, 0.6)]
+    assert windows.point().lost == 0.0
+
+
+def test_the_pace_is_taken_now_and_then():
+    pace = Pace()
+    pace.look(available_cpus())
+    pace.look(available_cpus())
+    assert pace.since_last() == pace.since_last() == pace.best > 0
+    absent = Pace()
+    absent.look([10**5])
+    assert absent.since_last() == 0
+
+
+def test_usage_of_this_process():
+    before = contention.usage(os.getpgrp(), available_cpus())
+    until = time.process_time() + 0.05
+    while time.process_time() < until:
+        pass
+    after = contention.usage(os.getpgrp(), available_cpus())
+    assert after.at_s > before.at_s
+    assert after.ran_s >= before.ran_s
