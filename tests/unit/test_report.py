@@ -19,7 +19,7 @@ from rich.console import Console
 
 from trainyard.engine.result import Outcomes, Result, Segment, Timeline
 from trainyard.engine.states import State
-from trainyard.engine.story import Change, Story
+from trainyard.engine.story import Story
 from trainyard.errors import InputError
 from trainyard.model.allocation import Allocation, Share
 from trainyard.model.cluster import Cluster, uniform_cluster
@@ -65,7 +65,7 @@ def run(
                 free[share.node] += share.gpus
             held -= allocation.gpus
             finish[job] = now
-            story.append(Change(now, work.job_id[job], State.RUNNING, State.DONE, "all work done"))
+            story.append((now, work.job_id[job], State.RUNNING, State.DONE, "all work done", None))
         while upcoming[0] <= now:
             heapq.heappush(waiting, (key(upcoming[1]), upcoming[1]))
             upcoming = next(arrivals)
@@ -75,7 +75,7 @@ def run(
             held += allocation.gpus
             start[job] = now
             heapq.heappush(running, (now + work.duration_s[job], job, allocation))
-            story.append(Change(now, work.job_id[job], State.WAITING, State.RUNNING, "planned", allocation))
+            story.append((now, work.job_id[job], State.WAITING, State.RUNNING, "planned", allocation))
         levels.append((now, len(waiting), len(running), held))
     return result_of(cluster, work, policy, start, finish, story, levels)
 

@@ -47,8 +47,9 @@ def _check_room(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) ->
     free, index, running = snapshot.free, snapshot.nodes.index, snapshot.running
     left: dict[str, list[float]] = {}
     for job_id, allocation in changes.items():
-        for sign, held in ((1, running.get(job_id)), (-1, allocation)):
-            for node, gpus, _, cpus, memory_gb in held.shares if held is not None else ():
+        held = running.get(job_id)
+        for sign, shares in ((1, held.shares if held else ()), (-1, allocation.shares if allocation else ())):
+            for node, gpus, _, cpus, memory_gb in shares:
                 room = left.get(node)
                 if room is None:
                     i = index[node]

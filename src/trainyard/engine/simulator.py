@@ -6,6 +6,7 @@ import gc
 import heapq
 import math
 import time
+from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -100,7 +101,7 @@ class Simulator:
         self._round = -1  # the latest round that is on the heap
         self._ended: dict[str, Ended] = {}
         self._decision_s: list[float] = []
-        self._levels: list[tuple[float, int, int, int]] = []
+        self._levels = array("d")  # four numbers for each moment
 
     def run(self) -> Result:
         """Simulate until every job is done, or until the given time."""
@@ -142,7 +143,7 @@ class Simulator:
         while heap and heap[0][0] == at and heap[0][1] < ARRIVAL:
             due |= self._happen(heapq.heappop(heap))
         while self._arrivals[self._next_arrival] == at:
-            self._carry_out(self.yard.handle(JobSubmitted(at, self.jobs[self._next_arrival])))
+            self.yard.handle(JobSubmitted(at, self.jobs[self._next_arrival]))  # only a decision starts it
             self._next_arrival += 1
             due = True
         while heap and heap[0][0] == at:
@@ -224,10 +225,10 @@ class Simulator:
 
     def _note_levels(self, at: float) -> None:
         yard = self.yard
-        self._levels.append((at, len(yard.waiting), len(yard.running), yard.up_gpus - yard.free.total))
+        self._levels.extend((at, len(yard.waiting), len(yard.running), yard.up_gpus - yard.free.total))
 
     def _result(self, end_s: float, wall_s: float) -> Result:
-        levels = np.array(self._levels, dtype=np.float64).reshape(-1, 4)
+        levels = np.array(self._levels).reshape(-1, 4)
         counts = levels[:, 1:].astype(np.int64)
         return Result(
             self.policy.name,

@@ -37,4 +37,9 @@ TRANSITIONS: dict[tuple[State | None, State], str] = {
     (S.STOPPING, S.CANCELLED): "withdrawn while stopping",
 }
 
+# The same, to look up quickly.
+AFTER: dict[State | None, frozenset[State]] = {
+    before: frozenset(after for b, after in TRANSITIONS if b is before) for before in (None, *State)
+}
+
 TERMINAL = frozenset({S.DONE, S.FAILED, S.CANCELLED})

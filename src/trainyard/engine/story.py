@@ -27,21 +27,24 @@ class Change:
         return f"{self.time_s:.3f} s: {self.job_id} {self.after.value}{where} ({self.cause})"
 
 
-class Story:
-    """An append-only log of changes."""
+Row = tuple[float, str, State | None, State, str, Allocation | None]
 
-    __slots__ = ("_changes", "append")
+
+class Story:
+    """An append-only log of changes, kept as plain tuples: there are millions of them."""
+
+    __slots__ = ("_rows", "append")
 
     def __init__(self) -> None:
-        self._changes: list[Change] = []
-        self.append = self._changes.append
+        self._rows: list[Row] = []
+        self.append = self._rows.append
 
     def __iter__(self) -> Iterator[Change]:
-        return iter(self._changes)
+        return (Change(*row) for row in self._rows)
 
     def __len__(self) -> int:
-        return len(self._changes)
+        return len(self._rows)
 
     def of(self, job_id: str) -> list[Change]:
         """Return everything that happened to one job, in order."""
-        return [c for c in self._changes if c.job_id == job_id]
+        return [Change(*row) for row in self._rows if row[1] == job_id]

@@ -31,8 +31,8 @@ from trainyard.engine.events import (
     Wake,
 )
 from trainyard.engine.record import Record
-from trainyard.engine.states import TRANSITIONS, State
-from trainyard.engine.story import Change, Story
+from trainyard.engine.states import AFTER, State
+from trainyard.engine.story import Story
 from trainyard.errors import TrainyardError, TransitionError
 from trainyard.model.allocation import Allocation, Plan
 from trainyard.model.cluster import Cluster, NodeTable
@@ -125,13 +125,17 @@ class Yard:
             raise TrainyardError(f"job {job.job_id} is active already")
         self._meet(now)
         self._seq += 1
-        total, rate = self.speed.total_samples(job), self.speed.reference_rate(job)
-        record = Record(job, self._seq, self.speed.ideal_s(job), now, self._met, total)
+        total, rate, ideal_s = self.speed.work(job)
+        record = Record(job, self._seq, ideal_s, now, self._met, total)
         self.records[job.job_id] = record
         type_ = self.nodes.type_index[job.gpu_type] if job.gpu_type else -1
-        sizes = (job.gpus, job.least_gpus, job.most_gpus, job.weight, type_)
-        work = (total, rate, total, 0.0, now)
-        self.table.add(job, (self._seq, now, *sizes, *work, 0.0, now, 0.0, 0.0, self._met))
+        self.table.add(
+            job,
+            (
+                *(self._seq, now, job.gpus, job.least_gpus, job.most_gpus, job.weight, type_),
+                *(total, rate, total, 0.0, now, 0.0, now, 0.0, 0.0, self._met),
+            ),
+        )
         self._change(record, SUBMITTED, now, "submitted")
         self._change(record, WAITING, now, "accepted")
         self.waiting.add(self._seq, job.job_id)
@@ -255,7 +259,7 @@ class Yard:
         for record, allocation in given:
             self.waiting.remove(record.seq, record.job.job_id)
             self._target(record, allocation, now)
-            if record.state is WAITING and not self._blocked(allocation):
+            if record.state is WAITING and not (self._leaving and self._blocked(allocation)):
                 self._start(record, allocation, now)
             else:
                 self._pending[record.job.job_id] = None
@@ -292,21 +296,18 @@ class Yard:
         cells[C.HELD][row] = 0.0
 
     def _target(self, record: Record, allocation: Allocation, now: float) -> None:
-        self.running[record.job.job_id] = allocation
-        self.free.take(self.nodes.index, allocation.shares)
-        record.special = int(not self._is_proportional(allocation))
+        job_id, nodes = record.job.job_id, self.nodes
+        self.running[job_id] = allocation
+        for node, gpus, _, cpus, memory_gb in allocation.shares:
+            i = nodes.index[node]
+            self.free.add(i, -gpus, -cpus, -memory_gb)
+            cpus_each, memory_each = nodes.share_per_gpu[i]
+            if cpus != gpus * cpus_each or memory_gb != gpus * memory_each:
+                record.special = 1
         self._special += record.special
-        cells, row = self.table.cells, self.table.row_of[record.job.job_id]
+        cells, row = self.table.cells, self.table.row_of[job_id]
         cells[C.HELD][row] = allocation.gpus
         cells[C.HELD_SINCE][row] = now
-
-    def _is_proportional(self, allocation: Allocation) -> bool:
-        nodes = self.nodes
-        for node, gpus, _, cpus, memory_gb in allocation.shares:
-            cpus_each, memory_each = nodes.share_per_gpu[nodes.index[node]]
-            if cpus != gpus * cpus_each or memory_gb != gpus * memory_each:
-                return False
-        return True
 
     # -- carrying plans out -------------------------------------------------------------------------------
 
@@ -321,7 +322,7 @@ class Yard:
                 self._start(record, allocation, now)
 
     def _blocked(self, allocation: Allocation) -> bool:
-        return bool(self._leaving) and any(share.node in self._leaving for share in allocation.shares)
+        return any(share[0] in self._leaving for share in allocation.shares)
 
     def _start(self, record: Record, allocation: Allocation, now: float) -> None:
         first = record.first_start_s is None
@@ -412,11 +413,11 @@ class Yard:
     def _change(
         self, record: Record, after: State, now: float, cause: str, allocation: Allocation | None = None
     ) -> None:
-        before = record.state
-        if (before, after) not in TRANSITIONS:
-            raise TransitionError(f"job {record.job.job_id} cannot go from {before} to {after}")
+        before, job_id = record.state, record.job.job_id
+        if after not in AFTER[before]:
+            raise TransitionError(f"job {job_id} cannot go from {before} to {after}")
         record.state = after
-        self.story.append(Change(now, record.job.job_id, before, after, cause, allocation))
+        self.story.append((now, job_id, before, after, cause, allocation))
 
     def _meet(self, now: float) -> None:
         """Integrate the number of active jobs over time."""

@@ -9,23 +9,33 @@ from trainyard.model.cluster import Floats, Ints, NodeTable
 from trainyard.policy.snapshot import Column, Snapshot
 
 Mask = npt.NDArray[np.bool_]
+NEAR = 128  # so many behind the first that does not fit are looked at one by one, which is quicker
 Keys = npt.NDArray[np.float64] | npt.NDArray[np.int64]
 
 
 def greedy(demand: Floats, budget: float) -> Mask:
     """Walk down the ranking and take every job that still fits; skip those that do not."""
     taken: Mask = np.zeros(demand.size, dtype=np.bool_)
-    taken[_walk(demand, budget)[0]] = True
+    picked, fits, _ = _walk(demand, budget)
+    taken[:fits] = True
+    taken[picked] = True
     return taken
 
 
-def _walk(demand: Floats, budget: float) -> tuple[Ints | slice, float]:
-    """Return which are taken, the first ones first, and what is left of the budget."""
+def _walk(demand: Floats, budget: float) -> tuple[list[int], int, float]:
+    """Return who is taken besides the first ones, how many first ones are, and what is left of the budget."""
     filled = demand.cumsum()
     fits = int(filled.searchsorted(budget, side="right"))
     left = budget - (float(filled[fits - 1]) if fits else 0.0)
     after = fits + 1  # behind the first job that does not fit
-    picked: list[Ints] = []
+    picked: list[int] = []
+    for i, wanted in enumerate(demand[after : after + NEAR].tolist(), after):
+        if left <= 0:
+            break
+        if wanted <= left:
+            picked.append(i)
+            left -= wanted
+    after += NEAR
     while left > 0 and after < demand.size:
         small = (demand[after:] <= left).nonzero()[0]
         if not small.size:
@@ -33,12 +43,12 @@ def _walk(demand: Floats, budget: float) -> tuple[Ints | slice, float]:
         small += after
         filled = demand[small].cumsum()
         more = int(filled.searchsorted(left, side="right"))
-        picked.append(small[:more])
+        picked += small[:more].tolist()
         left -= float(filled[more - 1])
         if more == small.size:
             break
         after = int(small[more]) + 1
-    return (np.concatenate([np.arange(fits), *picked]) if picked else slice(fits)), left
+    return picked, fits, left
 
 
 def by_key(key: Keys, seq: Floats, rows: Ints | None = None) -> Ints:
@@ -67,14 +77,15 @@ def take_in_order(key: Keys, seq: Floats, demand: Floats, budget: float, about: 
     if key.size > 2 * about + 64:
         near = key <= np.partition(key, about)[about]
     front = by_key(key, seq, None if near is None else near.nonzero()[0])
-    chosen, left = _walk(demand[front], budget)
-    taken: Ints = front[chosen]
+    picked, fits, left = _walk(demand[front], budget)
+    taken = [front[:fits], front[picked]]
     if near is not None and left > 0:
         others = ((demand <= left) & ~near).nonzero()[0]
         if others.size:
             behind = by_key(key, seq, others)
-            taken = np.concatenate([taken, behind[_walk(demand[behind], left)[0]]])
-    return taken
+            picked, fits, _ = _walk(demand[behind], left)
+            taken += [behind[:fits], behind[picked]]
+    return np.concatenate(taken)
 
 
 def by_speed(nodes: NodeTable) -> list[int]:

@@ -149,6 +149,13 @@ class SpeedModel:
         rate = self.reference_rate(job)
         return self.total_samples(job) / rate if rate > 0 else float("inf")
 
+    def work(self, job: Job) -> tuple[float, float, float]:
+        """Total samples, reference rate and ideal seconds of a job."""
+        rate = self.reference_rate(job)
+        if job.samples is None and job.duration_s is not None:
+            return job.duration_s * rate, rate, job.duration_s
+        return self.total_samples(job), rate, self.ideal_s(job)
+
     def _know(self, profile: Profile) -> _Known:
         known = self._profiles.get(id(profile))
         if known is None:
