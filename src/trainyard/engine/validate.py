@@ -37,7 +37,7 @@ def _validate_states(yard: Yard) -> None:
         _require(record.state not in TERMINAL, f"{job_id} is over but active")
         holds = record.state in (State.RUNNING, State.STOPPING)
         _require((record.held is not None) == holds, f"{job_id} is {record.state} and holds {record.held}")
-        if record.state is State.RUNNING:
+        if record.state is State.RUNNING and job_id not in yard.pending:
             _require(yard.running.get(job_id) == record.held, f"{job_id} runs as planned")
         row = yard.table.row_of[job_id]
         target = yard.running.get(job_id)

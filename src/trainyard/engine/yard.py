@@ -75,7 +75,7 @@ class Yard:
         self._met_at = 0.0
         self._all_gpus = cluster.gpus
         self.up_gpus = self._all_gpus
-        self._pending: dict[str, None] = {}  # planned, not yet started; in the order of the plan
+        self.pending: dict[str, None] = {}  # planned, not yet started; in the order of the plan
         self._leaving: dict[str, int] = {}  # node -> jobs still stopping there
         self._view = Snapshot(
             0.0,
@@ -154,7 +154,7 @@ class Yard:
     def _stopped(self, event: JobStopped) -> None:
         record = self.records[event.job_id]
         self._change(record, WAITING, event.time_s, "stopped and saved")
-        if self._release_hold(record) or event.job_id in self._pending:
+        if self._release_hold(record) or event.job_id in self.pending:
             self._start_pending(event.time_s)
 
     def _progress(self, event: ProgressReported) -> None:
@@ -262,7 +262,7 @@ class Yard:
             if record.state is WAITING and not (self._leaving and self._blocked(allocation)):
                 self._start(record, allocation, now)
             else:
-                self._pending[record.job.job_id] = None
+                self.pending[record.job.job_id] = None
         if taken:
             self._start_pending(now)
 
@@ -274,10 +274,9 @@ class Yard:
             record.preemptions += running
         else:
             self._target(record, after, now)
+            self.pending[job_id] = None
             if running and record.held is not None and record.held.workers == after.workers:
-                self._retune(record, after, now)
-                return
-            self._pending[job_id] = None
+                return  # it may have to wait for somebody to make room
         if running:
             self._stop(record, now, "preempted" if after is None else "its workers change")
 
@@ -286,7 +285,7 @@ class Yard:
         self._view.still = False
         job_id = record.job.job_id
         self.free.give(self.nodes.index, self.running.pop(job_id).shares)
-        self._pending.pop(job_id, None)
+        self.pending.pop(job_id, None)
         self._special -= record.special
         record.special = 0
         cells, row = self.table.cells, self.table.row_of[job_id]
@@ -312,14 +311,17 @@ class Yard:
     # -- carrying plans out -------------------------------------------------------------------------------
 
     def _start_pending(self, now: float) -> None:
-        if not self._pending:
+        if not self.pending:
             return
-        for job_id in list(self._pending):
+        for job_id in list(self.pending):
             record = self.records[job_id]
             allocation = self.running[job_id]
-            if record.state is WAITING and not self._blocked(allocation):
-                del self._pending[job_id]
-                self._start(record, allocation, now)
+            if record.state is not STOPPING and not self._blocked(allocation):
+                del self.pending[job_id]
+                if record.state is RUNNING:
+                    self._retune(record, allocation, now)
+                else:
+                    self._start(record, allocation, now)
 
     def _blocked(self, allocation: Allocation) -> bool:
         return any(share[0] in self._leaving for share in allocation.shares)

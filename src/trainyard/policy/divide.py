@@ -8,6 +8,7 @@ fast as the proportional share.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from trainyard.model.speed.sensitivity import Ladder
@@ -15,7 +16,11 @@ from trainyard.policy.tenants import Tenants
 
 EPSILON = 1e-9  # of a node's CPUs or memory: no shortage
 TINY = 1e-6  # CPUs or GB: nothing to hand out
-SNAP = 1e-7  # of the way between two rungs
+SNAP = 1e-12  # of the way between two rungs
+
+
+Room = tuple[float, float]  # CPUs and memory, as parts of the node
+WHOLE = (1.0, 1.0)
 
 
 class Seat(NamedTuple):
@@ -26,12 +31,13 @@ class Seat(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A way down or up the ladder: how far, what it frees or takes of the node, what it costs or gains."""
+    """A way down the ladder: to which rung, what it frees of the node, what speed it costs."""
 
-    to: float
+    to: int
     cpus: float
     memory: float
     speed: float
+    between: bool  # whether one may stop on the way
 
 
 def divide(tenants: Tenants) -> None:
@@ -50,42 +56,46 @@ def _reclaim(tenants: Tenants, members: dict[int, list[tuple[int, int]]], short:
     """Squeeze nodes; those with the same company are worked out once."""
     number: dict[int, int] = {}
     kind = [number.setdefault(id(ladder), len(number)) for ladder in tenants.ladders]
-    known: dict[tuple[tuple[int, float, float], ...], list[float]] = {}
+    known: dict[tuple[object, ...], list[float]] = {}
     for node in short:
         all_gpus = float(tenants.snapshot.nodes.gpus[node])
         company = sorted(
             (kind[i], tenants.parts[i][at][1] / all_gpus, tenants.places[i], i) for i, at in members[node]
         )
-        key = tuple(seat[:3] for seat in company)
+        room = tenants.room(node)
+        key = (room, *(seat[:3] for seat in company))
         places = known.get(key)
         if places is None:
             places = known[key] = [place for _, _, place, _ in company]
-            squeeze([Seat(tenants.ladders[i], part) for _, part, _, i in company], places)
+            squeeze([Seat(tenants.ladders[i], part) for _, part, _, i in company], places, room)
         for (_, _, _, i), place in zip(company, places, strict=True):
             tenants.places[i] = place
 
 
-def worth(seats: list[Seat]) -> float:
+def worth(seats: list[Seat], room: Room = WHOLE) -> float:
     """Sum of relative speeds if these jobs share a node."""
     places = [float(seat.ladder.top) for seat in seats]
-    squeeze(seats, places)
+    squeeze(seats, places, room)
     return sum(speed_at(seat.ladder, place) for seat, place in zip(seats, places, strict=True))
 
 
-def squeeze(seats: list[Seat], places: list[float]) -> None:
+def squeeze(seats: list[Seat], places: list[float], room: Room = WHOLE) -> None:
     """Take back what the node lacks, always where it costs least speed."""
-    short_cpus, short_memory = _shortage(seats, places)
-    steps = [_down(seat, place) for seat, place in zip(seats, places, strict=True)]
+    short_cpus, short_memory = _shortage(seats, places, room)
+    lack = (False, False)
+    steps: list[Step | None] = []
     while short_cpus > EPSILON or short_memory > EPSILON:
+        if lack != (lack := (short_cpus > EPSILON, short_memory > EPSILON)):
+            steps = [_down(seat, place, lack) for seat, place in zip(seats, places, strict=True)]
         best, cheapest, part = -1, float("inf"), 1.0
         for n, step in enumerate(steps):
             if step is None:
                 continue
-            some = _part(step, seats[n].ladder, short_cpus, short_memory)
-            useful = min(some * step.cpus, max(short_cpus, 0.0)) + min(
-                some * step.memory, max(short_memory, 0.0)
-            )
-            if useful > EPSILON and some * step.speed / useful < cheapest:
+            some = _part(step, short_cpus, short_memory)
+            useful = min(some * step.cpus, short_cpus) if lack[0] else 0.0
+            if lack[1]:
+                useful += min(some * step.memory, short_memory)
+            if some * step.speed < cheapest * useful:
                 best, cheapest, part = n, some * step.speed / useful, some
         if best < 0:
             return
@@ -94,11 +104,11 @@ def squeeze(seats: list[Seat], places: list[float]) -> None:
         short_cpus -= part * step.cpus
         short_memory -= part * step.memory
         places[best] = _snap(places[best] + part * (step.to - places[best]))
-        steps[best] = _down(seats[best], places[best])
+        steps[best] = _down(seats[best], places[best], lack)
 
 
-def _shortage(seats: list[Seat], places: list[float]) -> tuple[float, float]:
-    cpus = memory = -1.0
+def _shortage(seats: list[Seat], places: list[float], room: Room) -> tuple[float, float]:
+    cpus, memory = -room[0], -room[1]
     for seat, place in zip(seats, places, strict=True):
         share_cpus, share_memory = seat.ladder.at(place)
         cpus += share_cpus * seat.part
@@ -106,9 +116,9 @@ def _shortage(seats: list[Seat], places: list[float]) -> tuple[float, float]:
     return cpus, memory
 
 
-def _part(step: Step, ladder: Ladder, short_cpus: float, short_memory: float) -> float:
+def _part(step: Step, short_cpus: float, short_memory: float) -> float:
     """How much of a step down is enough; all of it where one cannot stop on the way."""
-    if not ladder.between[int(step.to)]:
+    if not step.between:
         return 1.0
     need = 0.0
     if short_cpus > 0 and step.cpus > 0:
@@ -118,18 +128,21 @@ def _part(step: Step, ladder: Ladder, short_cpus: float, short_memory: float) ->
     return min(need, 1.0)
 
 
-def _down(seat: Seat, place: float) -> Step | None:
-    """The way to the next rung below."""
-    if place <= 0:
-        return None
+def _down(seat: Seat, place: float, lack: tuple[bool, bool]) -> Step | None:
+    """The way down to the next rung where there is less of what the node lacks; None if there is no such."""
     ladder = seat.ladder
-    to = int(place) if place > int(place) else int(place) - 1
     cpus, memory = ladder.at(place)
+    first = to = math.ceil(place) - 1
+    while to >= 0 and not ((lack[0] and ladder.cpus[to] < cpus) or (lack[1] and ladder.memory[to] < memory)):
+        to -= 1
+    if to < 0:
+        return None
     return Step(
-        float(to),
+        to,
         (cpus - ladder.cpus[to]) * seat.part,
         (memory - ladder.memory[to]) * seat.part,
         speed_at(ladder, place) - ladder.speed[to],
+        to == first and ladder.between[to],
     )
 
 

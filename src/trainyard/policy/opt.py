@@ -100,7 +100,7 @@ def _share_out(tenants: Tenants) -> None:
         np.concatenate([at, at + len(nodes.ids)]),
         np.concatenate([rung, rung]),
         np.concatenate([*held_cpus, *held_memory]),
-        np.concatenate([nodes.cpus, nodes.memory_gb]),
+        np.concatenate([tenants.cpus, tenants.memory_gb]),
     )
     everybody = Rows(owner, np.arange(owner.size), np.ones(owner.size), np.ones(sizes.size))
     chosen = maximise(speed, resources, everybody, np.ones(owner.size))
@@ -144,9 +144,9 @@ def _take_seats(tenants: Tenants) -> bool:
     for i, parts in enumerate(tenants.parts):
         for node, gpus in parts:
             room_gpus[node] += gpus
-        of = {int(nodes.kind[node]) for node, _ in parts}
+        of = {-1 if tenants.shared[node] else int(nodes.kind[node]) for node, _ in parts}
         kinds.setdefault(of.pop() if len(of) == 1 else -1, []).append(i)
-    elsewhere = kinds.pop(-1, [])  # they span unlike nodes: what they hold is not shared out anew
+    elsewhere = kinds.pop(-1, [])  # on unlike nodes, or with jobs that are no tenants: they stay as they are
     answered = [_seat_kind(tenants, kind, who, elsewhere, room_gpus) for kind, who in kinds.items()]
     return any(answered)
 
@@ -154,7 +154,7 @@ def _take_seats(tenants: Tenants) -> bool:
 def _seat_kind(tenants: Tenants, kind: int, who: list[int], elsewhere: list[int], room_gpus: Ints) -> bool:
     """Seat the single-GPU jobs on nodes of one kind."""
     nodes = tenants.snapshot.nodes
-    here = ((nodes.kind == kind) & (room_gpus > 0)).nonzero()[0]
+    here = ((nodes.kind == kind) & (room_gpus > 0) & (tenants.shared == 0)).nonzero()[0]
     each = float(nodes.cpus_per_gpu[here[0]]), float(nodes.memory_per_gpu[here[0]])
     gpus = np.array([sum(count for _, count in tenants.parts[i]) for i in who], dtype=np.int64)
     room = np.stack([room_gpus, nodes.cpus, nodes.memory_gb]).astype(np.float64)

@@ -45,6 +45,8 @@ def allocate(request: Request, parts: Parts, free: Free, nodes: NodeTable) -> Al
     """Turn (node, GPUs) into an allocation and debit `free`."""
     shares = []
     _, _, _, own_cpus, own_memory, servers = request
+    if own_cpus is not None or own_memory is not None:
+        free.plain = False  # from now on a free GPU does not mean that its share is free
     for i, gpus in parts:
         cpus, memory = nodes.share_per_gpu[i]
         cpus = gpus * (cpus if own_cpus is None else own_cpus)

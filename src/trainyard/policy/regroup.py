@@ -150,7 +150,8 @@ class Regrouping:
         if not here.size or not roomy.size:
             return []
         mates = np.isin(s.node, roomy).nonzero()[0]
-        free = np.array([t.free_gpus[other] for other in roomy.tolist()])
+        # Beside a job that took its own share a free GPU does not mean that there is room for another one.
+        free = np.array([0 if t.shared[other] else t.free_gpus[other] for other in roomy.tolist()])
         others = np.concatenate([s.node[mates], roomy])
         suits = np.concatenate(
             [s.gpus[mates] == s.gpus[here][:, None], free >= s.gpus[here][:, None]], axis=1
@@ -220,7 +221,8 @@ class Regrouping:
     def _worth(self, members: list[int], node: int) -> float:
         all_gpus = float(self.nodes.gpus[node])
         s, ladders = self.single, self.tenants.ladders
-        return worth([Seat(ladders[int(s.tenant[x])], float(s.gpus[x]) / all_gpus) for x in members])
+        seats = [Seat(ladders[int(s.tenant[x])], float(s.gpus[x]) / all_gpus) for x in members]
+        return worth(seats, self.tenants.room(node))
 
     def _exchange(self, x: int, y: int, other: int) -> None:
         s = self.single

@@ -68,7 +68,7 @@ class Starts:
         hopeless: set[tuple[object, ...]] = set()
         for row in rows.tolist():
             job = snap.table.jobs[row]
-            kind = (job.gpus, job.gpu_type, job.cpus, job.memory_gb)
+            kind = self._request(row)[1:]
             if kind in hopeless:
                 continue
             if not self._start(row):

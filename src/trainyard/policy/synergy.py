@@ -8,9 +8,11 @@ from typing import ClassVar
 from trainyard.model.allocation import Allocation, Share
 from trainyard.model.job import Job
 from trainyard.policy.divide import divide
+from trainyard.policy.levels import total
+from trainyard.policy.pack import by_type
 from trainyard.policy.proportional import proportional_request
 from trainyard.policy.regroup import regroup
-from trainyard.policy.snapshot import Snapshot
+from trainyard.policy.snapshot import Free, Snapshot
 from trainyard.policy.stages import Changes, Request, Tune
 from trainyard.policy.tenants import Tenants
 
@@ -25,9 +27,14 @@ class Greedy(Tune):
         asked = proportional_request(job, gpus, gpu_type)
         if job.profile is None or job.particular:
             return asked
-        type_ = snapshot.nodes.types[gpu_type] if gpu_type >= 0 else ""
-        cpus, memory_gb = snapshot.sensitivity.best_demand(job, gpus, type_)
-        return asked._replace(cpus_per_gpu=cpus, memory_per_gpu=memory_gb)
+        nodes = snapshot.nodes
+        cpus, memory_gb = snapshot.sensitivity.best_demand(
+            job, gpus, nodes.types[gpu_type] if gpu_type >= 0 else ""
+        )
+        hungry = asked._replace(cpus_per_gpu=cpus, memory_per_gpu=memory_gb)
+        # On unlike nodes a gang may find its best-case demand nowhere: then its share has to do.
+        places = by_type(hungry, Free.all_of(nodes), nodes)
+        return hungry if any(total(usable) >= gpus for usable in places) else asked
 
 
 class SynergyTune(Tune):

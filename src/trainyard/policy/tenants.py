@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from trainyard.model.allocation import Allocation, Share
-from trainyard.model.cluster import Floats
+from trainyard.model.cluster import Floats, Ints
 from trainyard.model.job import Job
 from trainyard.model.speed.sensitivity import Ladder
 from trainyard.policy.snapshot import Snapshot
@@ -18,24 +18,45 @@ Parts = list[tuple[int, int]]  # (node, GPUs)
 
 
 class Tenants:
-    """Everybody that should run, where, and how high on its ladder. Places start at the top."""
+    """Everybody that should run, where, and how high on its ladder. Places start at the top.
+
+    Jobs that ask for CPUs or memory of their own choice are no tenants: they hold what they asked for, and
+    the tenants share the room that is left.
+    """
 
     def __init__(self, snapshot: Snapshot, planned: Mapping[str, Allocation]) -> None:
         self.snapshot = snapshot
-        self.ids = list(planned)
-        self.planned = list(planned.values())
-        table = snapshot.table
+        table, nodes, ladder = snapshot.table, snapshot.nodes, snapshot.sensitivity.ladder
+        particular: dict[str, Allocation] = {}
+        if table.particular:
+            particular = {j: a for j, a in planned.items() if table.jobs[table.row_of[j]].particular}
+        self.ids = [job_id for job_id in planned if job_id not in particular]
+        self.planned = [planned[job_id] for job_id in self.ids]
         self.jobs: list[Job] = [table.jobs[table.row_of[job_id]] for job_id in self.ids]
         self.free_gpus = self._free_gpus(planned)
         self.starting = [job_id not in snapshot.running for job_id in self.ids]
-        index, ladder = snapshot.nodes.index, snapshot.sensitivity.ladder
         self.parts: list[Parts] = [
-            [(index[share[0]], share[1]) for share in allocation.shares] for allocation in self.planned
+            [(nodes.index[share[0]], share[1]) for share in allocation.shares] for allocation in self.planned
         ]
         self.ladders: list[Ladder] = [
             ladder(job, allocation.workers) for job, allocation in zip(self.jobs, self.planned, strict=True)
         ]
         self.places: list[float] = [float(ladder.top) for ladder in self.ladders]
+        self.cpus, self.memory_gb = nodes.cpus.copy(), nodes.memory_gb.copy()
+        self.shared: Ints = np.zeros(len(nodes.ids), dtype=np.int64)  # nodes with others than tenants on them
+        for allocation in particular.values():
+            for share in allocation.shares:
+                node = nodes.index[share.node]
+                self.cpus[node] -= share.cpus
+                self.memory_gb[node] -= share.memory_gb
+                self.shared[node] += 1
+
+    def room(self, node: int) -> tuple[float, float]:
+        """The part of a node's CPUs and memory that is there for tenants."""
+        nodes = self.snapshot.nodes
+        if not self.shared[node]:
+            return 1.0, 1.0
+        return float(self.cpus[node] / nodes.cpus[node]), float(self.memory_gb[node] / nodes.memory_gb[node])
 
     def _free_gpus(self, planned: Mapping[str, Allocation]) -> list[int]:
         """GPUs of each node that nobody is planned on."""
@@ -84,12 +105,12 @@ class Tenants:
         shares = np.array([share for _, _, share in held], dtype=np.float64).reshape(-1, 2)
         cpus = np.bincount(at, gpus * shares[:, 0], len(nodes.ids)) * nodes.cpus_per_gpu
         memory = np.bincount(at, gpus * shares[:, 1], len(nodes.ids)) * nodes.memory_per_gpu
-        return nodes.cpus - cpus, nodes.memory_gb - memory
+        return self.cpus - cpus, self.memory_gb - memory
 
     def changes(self, changes: Changes) -> dict[str, Allocation | None]:
         """What has to change for everybody to get what its place stands for."""
-        result: dict[str, Allocation | None] = {j: None for j, a in changes.items() if a is None}
-        running = self.snapshot.running
+        tenants, running = set(self.ids), self.snapshot.running
+        result = {j: a for j, a in changes.items() if j not in tenants}
         for i, job_id in enumerate(self.ids):
             before = running.get(job_id)
             if before is None or not self._holds(i, before):

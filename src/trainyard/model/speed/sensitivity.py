@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from trainyard.model.allocation import Allocation, Share
 from trainyard.model.cluster import Cluster, Floats, Ints, Node
@@ -25,6 +24,8 @@ from trainyard.model.speed.shapes import Shapes
 LEAST_CPUS = 1.0
 LEAST_MEMORY_GB = 8.0
 LEVELS = 13  # speeds at which an input pipeline without a table is looked at
+UNEVEN = 0.03  # how much slower than in proportion to the way a step may be on the way
+PROBES = 33
 SAME = 1e-9  # relative difference of speeds that counts as none
 
 
@@ -144,12 +145,27 @@ def climb(speed: SpeedModel, profile: Profile, spot: _Spot) -> Ladder:
     proportional = float(_rates(speed, profile, spot, np.array([spot.cpus]), np.array([spot.memory_gb]))[0])
     if not proportional > 0 or not spot.cpus > 0 or not spot.memory_gb > 0:
         return AS_IT_IS
-    relative = rates / proportional
-    shares = cpus / spot.cpus, memory / spot.memory_gb
-    chain = _chain(*shares, relative)
-    between = _passable(speed, profile, spot, cpus[chain], memory[chain], rates[chain])
-    rungs = (tuple(column[chain].tolist()) for column in (*shares, relative))
-    return Ladder._make((*rungs, tuple(between.tolist())))
+    chain = _chain(cpus / spot.cpus, memory / spot.memory_gb, rates / proportional)
+    rungs = np.stack([cpus[chain], memory[chain]])
+    rungs[:, -1] = _least_full(speed, profile, spot, rungs)
+    found = _rates(speed, profile, spot, *rungs)
+    shares = rungs / np.array([[spot.cpus], [spot.memory_gb]])
+    between = [_passable(speed, profile, spot, rungs[:, k : k + 2], axes) for k in range(len(chain) - 1)]
+    columns = (tuple(column.tolist()) for column in (*shares, found / proportional))
+    return Ladder._make((*columns, tuple(between)))
+
+
+def _least_full(speed: SpeedModel, profile: Profile, spot: _Spot, rungs: Floats) -> Floats:
+    """The first point of the last step that is as fast as its end: something else may cap the speed."""
+    if rungs.shape[1] < 2:
+        return rungs[:, -1]
+    low, high = rungs[:, -2:-1], rungs[:, -1:]
+    full = _rates(speed, profile, spot, *high)[0] * (1 - SAME)
+    for _ in range(3):
+        points = low + np.linspace(0.0, 1.0, PROBES) * (high - low)
+        first = int((_rates(speed, profile, spot, *points) >= full).argmax())
+        low, high = points[:, max(first - 1, 0), None], points[:, first, None]
+    return high[:, 0]
 
 
 def _chain(cpus: Floats, memory: Floats, speed: Floats) -> Ints:
@@ -171,14 +187,17 @@ def _chain(cpus: Floats, memory: Floats, speed: Floats) -> Ints:
 
 
 def _passable(
-    speed: SpeedModel, profile: Profile, spot: _Spot, cpus: Floats, memory: Floats, rates: Floats
-) -> npt.NDArray[np.bool_]:
-    """Whether each step may be stopped on; measured speeds may dip between rungs."""
-    parts = np.array([0.25, 0.5, 0.75])[:, None]
-    on_the_way = [(axis[:-1] + parts * np.diff(axis)).ravel() for axis in (cpus, memory)]
-    there = _rates(speed, profile, spot, *on_the_way).reshape(3, -1)
-    passable: npt.NDArray[np.bool_] = np.min(there, axis=0) >= rates[:-1] * (1 - SAME)
-    return passable
+    speed: SpeedModel, profile: Profile, spot: _Spot, step: Floats, axes: tuple[Floats, Floats]
+) -> bool:
+    """Whether one may stop on the way up: if the speed grows about evenly and without dips."""
+    parts = [np.array([0.0, 1.0])]
+    for (low, high), axis in zip(step, axes, strict=True):
+        parts.append((axis[(axis > low) & (axis < high)] - low) / max(high - low, SAME))
+    at = np.unique(np.concatenate(parts))
+    at = np.sort(np.concatenate([at, (at[1:] + at[:-1]) / 2]))  # knots, and between them
+    there = _rates(speed, profile, spot, *(step[:, :1] + at * (step[:, 1:] - step[:, :1])))
+    even = there[0] + at * (there[-1] - there[0])
+    return bool((there >= np.maximum(even * (1 - UNEVEN), there[0] * (1 - SAME))).all())
 
 
 def _rates(speed: SpeedModel, profile: Profile, spot: _Spot, cpus: Floats, memory: Floats) -> Floats:
