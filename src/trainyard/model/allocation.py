@@ -48,7 +48,10 @@ class Allocation:
     @property
     def workers(self) -> tuple[tuple[str, int], ...]:
         """(node, GPUs) pairs: a change here restarts the job, a change of CPUs or memory does not."""
-        return tuple((share.node, share.gpus) for share in self.shares)
+        shares = self.shares
+        if len(shares) == 1:
+            return (shares[0][:2],)
+        return tuple([share[:2] for share in shares])
 
 
 Wakes = tuple[tuple[str, float], ...]

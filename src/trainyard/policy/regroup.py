@@ -52,8 +52,8 @@ class Regrouping:
     def _singles(self) -> Single:
         t = self.tenants
         rows = [
-            (i, parts[0][0], parts[0][1], *t.ladders[i].at(t.places[i]))
-            for i, parts in enumerate(t.parts)
+            (i, *parts[0], *share)
+            for i, (parts, share) in enumerate(zip(t.parts, t.shares(), strict=True))
             if len(parts) == 1
         ]
         tenant, node, gpus, cpus, memory = np.array(rows, dtype=np.float64).reshape(-1, 5).T

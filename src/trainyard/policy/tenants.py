@@ -95,17 +95,19 @@ class Tenants:
         """CPUs and GB that each node has left, below zero if short, with everybody on its place."""
         nodes = self.snapshot.nodes
         held = [
-            (node, gpus, share)
-            for ladder, place, parts in zip(self.ladders, self.places, self.parts, strict=True)
-            for share in (ladder.at(place),)
+            (node, gpus, *share)
+            for parts, share in zip(self.parts, self.shares(), strict=True)
             for node, gpus in parts
         ]
-        at = np.array([node for node, _, _ in held], dtype=np.int64)
-        gpus = np.array([gpus for _, gpus, _ in held], dtype=np.float64)
-        shares = np.array([share for _, _, share in held], dtype=np.float64).reshape(-1, 2)
-        cpus = np.bincount(at, gpus * shares[:, 0], len(nodes.ids)) * nodes.cpus_per_gpu
-        memory = np.bincount(at, gpus * shares[:, 1], len(nodes.ids)) * nodes.memory_per_gpu
-        return self.cpus - cpus, self.memory_gb - memory
+        node, gpus, cpus, memory = np.array(held, dtype=np.float64).reshape(-1, 4).T
+        at, count = node.astype(np.int64), len(nodes.ids)
+        held_cpus = np.bincount(at, gpus * cpus, count) * nodes.cpus_per_gpu
+        held_memory = np.bincount(at, gpus * memory, count) * nodes.memory_per_gpu
+        return self.cpus - held_cpus, self.memory_gb - held_memory
+
+    def shares(self) -> list[tuple[float, float]]:
+        """What everybody's place stands for, in proportional shares of CPUs and memory."""
+        return [ladder.at(place) for ladder, place in zip(self.ladders, self.places, strict=True)]
 
     def changes(self, changes: Changes) -> dict[str, Allocation | None]:
         """What has to change for everybody to get what its place stands for."""
@@ -124,13 +126,17 @@ class Tenants:
             return False
         index, per_gpu = self.snapshot.nodes.index, self.snapshot.nodes.share_per_gpu
         cpus, memory = self.ladders[i].at(self.places[i])
-        for (node, gpus), share in zip(parts, shares, strict=True):
-            if index[share[0]] != node or share[1] != gpus:
+        for (node, gpus), (name, count, _, held_cpus, held_memory) in zip(parts, shares, strict=True):
+            if index[name] != node or count != gpus:
                 return False
             unit_cpus, unit_memory = per_gpu[node]
-            if abs(share[3] - gpus * cpus * unit_cpus) > SAME * share[3]:
-                return False
-            if abs(share[4] - gpus * memory * unit_memory) > SAME * share[4]:
+            want_cpus, want_memory = gpus * unit_cpus * cpus, gpus * unit_memory * memory
+            if held_cpus == want_cpus and held_memory == want_memory:
+                continue
+            if (
+                abs(held_cpus - want_cpus) > SAME * want_cpus
+                or abs(held_memory - want_memory) > SAME * want_memory
+            ):
                 return False
         return True
 
