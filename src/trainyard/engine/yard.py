@@ -161,6 +161,8 @@ class Yard:
         cells, row = self.table.cells, self.table.row_of[event.job_id]
         cells[C.REMAINING][row] = event.remaining_samples
         cells[C.SINCE][row] = event.time_s
+        if self.waiting.journal is not None:
+            self.waiting.journal.append(event.job_id)  # a stopping job's place in line may change
 
     def _leave(self, record: Record, state: State, now: float, cause: str) -> None:
         """A job is over, one way or another."""

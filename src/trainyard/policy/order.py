@@ -29,6 +29,10 @@ class KeyOrder(Order):
     def key(self, snapshot: Snapshot) -> Keys:
         """Return one number per active job; the smallest goes first, ties in order of submission."""
 
+    def waiting_key(self, snapshot: Snapshot, row: int) -> float | None:
+        """Return the key of one waiting job if it stays the same as long as it waits, else None."""
+        return None
+
     def rank(self, snapshot: Snapshot) -> Ints:
         """Rank all active jobs."""
         return by_key(self.key(snapshot), snapshot.table.column(C.SEQ))
@@ -78,6 +82,10 @@ class Srtf(KeyOrder):
         """Predicted remaining seconds."""
         return snapshot.remaining_s()
 
+    def waiting_key(self, snapshot: Snapshot, row: int) -> float:
+        """Return the same of one job."""
+        return snapshot.remaining_s_of(row)
+
 
 class Srsf(KeyOrder):
     """Smallest remaining service (GPU-time) first."""
@@ -86,6 +94,10 @@ class Srsf(KeyOrder):
         """Predicted remaining GPU-seconds."""
         left: Floats = snapshot.remaining_s() * snapshot.table.column(C.GPUS)
         return left
+
+    def waiting_key(self, snapshot: Snapshot, row: int) -> float:
+        """Return the same of one job."""
+        return snapshot.remaining_s_of(row) * snapshot.table.cells[C.GPUS][row]
 
 
 class Las(KeyOrder):
@@ -126,7 +138,7 @@ class Las(KeyOrder):
         """Attained service to 2%, or the queue it leads to and the place in it."""
         service = self._service(snapshot)
         if not self.limits.size:
-            level = service.view(np.int64) >> DROPPED_BITS
+            level = _level(service)
         else:
             level = self._queue(service)
             level *= 2
@@ -134,6 +146,12 @@ class Las(KeyOrder):
         level <<= SEQ_BITS
         level += snapshot.table.column(C.SEQ).astype(np.int64)
         return level
+
+    def waiting_key(self, snapshot: Snapshot, row: int) -> float:
+        """Return the same of one job."""
+        service = np.array([self._served(snapshot, row)])
+        level = int((self._queue(service) * 2 + 1 if self.limits.size else _level(service))[0])
+        return (level << SEQ_BITS) + int(snapshot.table.cells[C.SEQ][row])
 
     def wakes(self, snapshot: Snapshot, changes: Changes) -> Wakes:
         """Return when each job will reach the end of each queue still before it."""
@@ -156,6 +174,12 @@ class Las(KeyOrder):
         if self.in_gpu_time:
             return cells[C.ATTAINED][row] + cells[C.HELD][row] * spent_s
         return cells[C.EXECUTED][row] + (spent_s if cells[C.HELD][row] else 0.0)
+
+
+def _level(service: Floats) -> Ints:
+    """Whole numbers that are equal where services are equal to 2%."""
+    level: Ints = service.view(np.int64) >> DROPPED_BITS
+    return level
 
 
 class Tiresias(Las):

@@ -9,6 +9,8 @@ import numpy as np
 from trainyard.model.allocation import Allocation
 from trainyard.model.cluster import Floats, Ints
 from trainyard.policy.fixed import Fixed
+from trainyard.policy.line import lines_of
+from trainyard.policy.order import KeyOrder
 from trainyard.policy.select import Mask, Pools, greedy
 from trainyard.policy.snapshot import Column, Free, Snapshot
 
@@ -37,12 +39,34 @@ class Reselection:
             changes, failed = self._realise(_Choice(self.snapshot.waiting_rows(), self.table.column(C.GPUS)))
             if failed is None:
                 return changes
+        swapped = self._swap()
+        if swapped is not None:
+            return swapped
         barred: Mask | None = None
         while True:
             changes, failed = self._realise(self._choose(barred))
             if failed is None:
                 return changes
             barred = failed if barred is None else barred | failed
+
+    def _swap(self) -> Changes | None:
+        """Let those in line take the places of running jobs behind them; None if that is not enough."""
+        order, waiting = self.policy.order, self.snapshot.waiting
+        if not (self.fixed and self.one_type and isinstance(order, KeyOrder) and len(waiting)):
+            return None
+        if order.waiting_key(self.snapshot, self.table.row_of[next(iter(waiting))]) is None:
+            return None
+        stops, starts = lines_of(order, self.snapshot).choose(self.snapshot, order.key(self.snapshot))
+        if not stops and not starts:
+            return {}
+        scratch, changes = self._release(stops)
+        for job_id in starts:
+            row = self.table.row_of[job_id]
+            allocation = self._put(row, self.table.jobs[row].gpus, -1, scratch)
+            if allocation is None:
+                return None
+            changes[job_id] = allocation
+        return changes
 
     def _choose(self, barred: Mask | None) -> _Choice:
         """Choose who runs, how big and, on a mixed cluster, on which GPU type."""

@@ -161,9 +161,10 @@ class Free:
 class Waiting:
     """Jobs without an allocation, in order of submission. Taking the first one costs nothing."""
 
-    __slots__ = ("_entries", "_first")
+    __slots__ = ("_entries", "_first", "journal")
 
     def __init__(self) -> None:
+        self.journal: list[str] | None = None  # who came or went, if somebody wants to know
         self._entries: list[tuple[float, str]] = []
         self._first = 0  # entries before this one are gone
 
@@ -175,6 +176,8 @@ class Waiting:
 
     def add(self, seq: float, job_id: str) -> None:
         """Insert in order of submission."""
+        if self.journal is not None:
+            self.journal.append(job_id)
         entries = self._entries
         if not entries or entries[-1][0] < seq:
             entries.append((seq, job_id))
@@ -183,6 +186,8 @@ class Waiting:
 
     def remove(self, seq: float, job_id: str) -> None:
         """Take out; the job must be there."""
+        if self.journal is not None:
+            self.journal.append(job_id)
         entries = self._entries
         if entries[self._first][0] != seq:
             del entries[bisect_left(entries, (seq, job_id), lo=self._first)]
@@ -216,6 +221,7 @@ class Snapshot:
     seed: int = 0
     restart_s: float | None = None  # of every job; None: what its profile says
     still: bool = False  # nobody got or lost anything since the last decision
+    lines: object = None  # waiting jobs as an order keeps them sorted from decision to decision
     unchanged: Plan = field(init=False)  # the plan that leaves everything as it is
 
     def __post_init__(self) -> None:
@@ -229,6 +235,7 @@ class Snapshot:
             waiting=self.waiting.fork(),
             running=self.running.copy(),
             free=self.free.copy(),
+            lines=None,
         )
 
     def remaining_samples(self) -> Floats:

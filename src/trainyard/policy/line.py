@@ -1,0 +1,125 @@
+"""Waiting jobs in line, kept sorted between decisions.
+
+Most preemptive orders give a job that waits a key that does not change until it runs again. Such jobs stand
+in line, one line for each number of GPUs, so that a decision looks at the first of each line and at the few
+running jobs that come after the very first, and at nobody else.
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_left, insort
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trainyard.policy.snapshot import Column, Snapshot
+
+if TYPE_CHECKING:
+    from trainyard.policy.order import KeyOrder
+    from trainyard.policy.select import Keys
+
+C = Column
+LAST = 24  # so many running jobs, the last of the ranking, are in question at first
+Stand = tuple[float, float, str]  # key, submission, job
+
+
+class Lines:
+    """The waiting jobs of a snapshot as one order ranks them."""
+
+    def __init__(self, order: KeyOrder, snapshot: Snapshot) -> None:
+        self.order = order
+        self.of_size: dict[int, list[Stand]] = {}
+        self.stands: dict[str, tuple[int, Stand]] = {}
+        for job_id in snapshot.waiting:
+            self._join(snapshot, job_id)
+        snapshot.waiting.journal = []
+
+    def catch_up(self, snapshot: Snapshot) -> None:
+        """Take in who came and who went since the last decision."""
+        journal = snapshot.waiting.journal
+        assert journal is not None
+        for job_id in journal:
+            stood = self.stands.pop(job_id, None)
+            if stood is not None:
+                line = self.of_size[stood[0]]
+                del line[bisect_left(line, stood[1])]
+            if job_id in snapshot.table.row_of and job_id not in snapshot.running:
+                self._join(snapshot, job_id)
+        journal.clear()
+
+    def _join(self, snapshot: Snapshot, job_id: str) -> None:
+        table = snapshot.table
+        row = table.row_of[job_id]
+        key = self.order.waiting_key(snapshot, row)
+        assert key is not None
+        stand = (key, table.cells[C.SEQ][row], job_id)
+        gpus = table.jobs[row].gpus
+        self.stands[job_id] = (gpus, stand)
+        insort(self.of_size.setdefault(gpus, []), stand)
+
+    def choose(self, snapshot: Snapshot, key: Keys) -> tuple[list[int], list[str]]:
+        """Walk down the ranking, take all that fit; return the rows to stop and the jobs to start."""
+        running = snapshot.table.column(C.HELD).nonzero()[0]
+        keys = key[running]
+        if running.size > 2 * LAST:
+            pivot = np.partition(keys, running.size - LAST)[running.size - LAST]
+            late = keys >= pivot
+            found = self._walk(snapshot, running[late].tolist(), keys[late].tolist(), float(pivot))
+            if found is not None:
+                return found
+        found = self._walk(snapshot, running.tolist(), keys.tolist(), float("-inf"))
+        assert found is not None
+        return found
+
+    def _walk(
+        self, snapshot: Snapshot, rows: list[int], keys: list[float], pivot: float
+    ) -> tuple[list[int], list[str]] | None:
+        """Walk with only these running jobs in question; None if one before the pivot does not fit.
+
+        All running jobs before the pivot are counted as taken, even those that come after a waiting one.
+        """
+        heads = [(line[0], gpus, 0) for gpus, line in self.of_size.items() if line]
+        heapq.heapify(heads)
+        seq, gpus_of = snapshot.table.cells[C.SEQ], snapshot.table.cells[C.GPUS]
+        runs = sorted([(k, seq[row], row) for k, row in zip(keys, rows, strict=True)])
+        left = snapshot.free.total + sum([int(gpus_of[row]) for row in rows])
+        stops: list[int] = []
+        starts: list[str] = []
+        for k, number, row in runs:
+            while heads and heads[0][0] < (k, number):
+                if heads[0][1] > left and heads[0][0][0] < pivot:
+                    return None
+                left = self._first(heads, left, starts)
+            gpus = int(gpus_of[row])
+            if gpus <= left:
+                left -= gpus
+            else:
+                stops.append(row)
+        while heads and left:
+            left = self._first(heads, left, starts)
+        return stops, starts
+
+    def _first(self, heads: list[tuple[Stand, int, int]], left: int, starts: list[str]) -> int:
+        """Serve the first in line if there is room, else send its whole line home; return what is left."""
+        stand, gpus, at = heads[0]
+        if gpus > left:
+            heapq.heappop(heads)
+            return left
+        starts.append(stand[2])
+        line = self.of_size[gpus]
+        if at + 1 < len(line):
+            heapq.heapreplace(heads, (line[at + 1], gpus, at + 1))
+        else:
+            heapq.heappop(heads)
+        return left - gpus
+
+
+def lines_of(order: KeyOrder, snapshot: Snapshot) -> Lines:
+    """Return the lines that the snapshot carries for this order, or form them."""
+    lines = snapshot.lines
+    if isinstance(lines, Lines) and lines.order is order:
+        lines.catch_up(snapshot)
+        return lines
+    made = snapshot.lines = Lines(order, snapshot)
+    return made
