@@ -448,3 +448,26 @@ def test_one_stage_twice_is_refused(command, capfd):
         command("simulate", "--cluster", "c.yaml", "--jobs", "j.csv", "--policy", "fifo+tune+proportional")
     assert stopped.value.code != 0
     assert "both fill the tune stage" in capfd.readouterr().err
+
+
+def test_plan_tunes_jobs_that_run_already(tmp_path):
+    """Nobody starts or stops, and still the hungry one gets what the modest one does not need."""
+    from trainyard import api
+
+    running = {"V100-0": {"gpus": 1}}
+    jobs = [
+        {"job_id": name, "arrival_s": 0, "gpus": 1, "duration_s": 5000, "model": model, "allocation": running}
+        for name, model in (("hungry", "alexnet"), ("modest", "gnmt"))
+    ]
+    cluster = {"nodes": [{"count": 1, "gpus": 2, "gpu_type": "V100", "cpus": 6, "memory_gb": 125}]}
+    path = tmp_path / "snapshot.json"
+    path.write_text(json.dumps({"now_s": 50, "cluster": cluster, "jobs": jobs}))
+    for policy in ("fifo+tune", "srtf+opt"):
+        plan = api.plan(path, parse_policy(policy))["plan"]
+        assert plan["hungry"]["nodes"]["V100-0"]["cpus"] == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize("tune", ["proportional", "tune", "opt", "greedy"])
+def test_a_profile_without_any_speed_is_refused(tune):
+    with pytest.raises(InputError, match="0 samples/s"):
+        decided(server(), f"fifo+{tune}", [job("a", table((3.0, 62.5, 0.0), (6.0, 62.5, 0.0)))])

@@ -33,11 +33,13 @@ def _show(decision: dict[str, Any]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table("job", "GPUs", "nodes", "samples/s", "finish_s")
+    table = Table("job", "GPUs", "nodes", "CPUs", "GB", "samples/s", "finish_s")
     for job_id, it in decision["plan"].items():
         gpus = ", ".join(f"{count} {gpu_type}" for gpu_type, count in it["workers"].items())
         nodes = ", ".join(f"{node} x{share['gpus']}" for node, share in it["nodes"].items())
-        table.add_row(escape(job_id), gpus, nodes, f"{it['samples_per_s']:.4g}", f"{it['finish_s']:.0f}")
+        held = [f"{sum(share[what] for share in it['nodes'].values()):.4g}" for what in ("cpus", "memory_gb")]
+        speed, finish = f"{it['samples_per_s']:.4g}", f"{it['finish_s']:.0f}"
+        table.add_row(escape(job_id), gpus, nodes, *held, speed, finish)
     for job_id, reason in decision["waiting"].items():
-        table.add_row(escape(job_id), "waits", escape(reason), "", "", style="dim")
+        table.add_row(escape(job_id), "waits", escape(reason), "", "", "", "", style="dim")
     Console().print(table)

@@ -59,6 +59,7 @@ def answer(restored: tuple[Yard, Replaceable], policy: Policy, now_s: float) -> 
     """Let a policy decide on a restored yard and describe the outcome."""
     yard, decide = restored
     decide.policy = policy
+    yard.snapshot(now_s).still = False  # what is there was not this policy's decision
     predicted = {i.job_id: i for i in _settle(yard, yard.handle(DecisionDue(now_s)), now_s)}
     plan = {
         job_id: describe(yard, job_id, allocation, predicted.get(job_id), now_s)

@@ -33,9 +33,10 @@ from trainyard.engine.events import (
 from trainyard.engine.record import Record
 from trainyard.engine.states import AFTER, State
 from trainyard.engine.story import Story
-from trainyard.errors import TrainyardError, TransitionError
+from trainyard.errors import InputError, TrainyardError, TransitionError
 from trainyard.model.allocation import Allocation, Plan
 from trainyard.model.cluster import Cluster, NodeTable
+from trainyard.model.job import Job
 from trainyard.model.speed import Sensitivity, SpeedModel
 from trainyard.policy.snapshot import Column, Free, JobTable, Snapshot, Waiting
 
@@ -336,7 +337,7 @@ class Yard:
         else:
             record.restarts += 1
         record.held = allocation
-        rate = self.speed.rate(record.job, allocation)
+        rate = self._rate(record.job, allocation)
         cells, row = self.table.cells, self.table.row_of[record.job.job_id]
         cells[C.RATE][row] = rate
         cells[C.SINCE][row] = record.run_since_s = now + stall_s
@@ -344,11 +345,20 @@ class Yard:
         self._change(record, RUNNING, now, "started" if first else "resumed", allocation)
         self._out.append(Start(record.job.job_id, allocation, rate, now + stall_s + left / rate))
 
+    def _rate(self, job: Job, allocation: Allocation) -> float:
+        rate = self.speed.rate(job, allocation)
+        if not rate > 0:
+            where = ", ".join(f"{share.gpus} GPUs of {share.node}" for share in allocation.shares)
+            raise InputError(
+                f"job {job.job_id}: its profile gives 0 samples/s on {where}; it would never end"
+            )
+        return rate
+
     def _retune(self, record: Record, allocation: Allocation, now: float) -> None:
         """CPUs or memory change under the same workers: free, and at once."""
         self._note_checkpoint(record, now)
         left = self._settle(record, now)
-        rate = self.speed.rate(record.job, allocation)
+        rate = self._rate(record.job, allocation)
         record.held = allocation
         cells, row = self.table.cells, self.table.row_of[record.job.job_id]
         cells[C.RATE][row] = rate

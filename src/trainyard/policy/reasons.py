@@ -17,7 +17,7 @@ def waiting_reasons(snapshot: Snapshot, policy: Policy) -> dict[str, str]:
 
 def _reason(snapshot: Snapshot, policy: Policy, job: Job, place: int, head: Job) -> str:
     needs = job.gpus if isinstance(policy.size, Fixed) else job.least_gpus
-    kind = f"{job.gpu_type} GPUs" if job.gpu_type else "GPUs"
+    kind = f"{job.gpu_type} GPU".strip() + ("s" if needs != 1 else "")
     free = _free(snapshot, job.gpu_type)
     if needs > free:
         return f"needs {needs} {kind}; {free} are free" + (f", and {place} jobs come first" if place else "")
@@ -25,6 +25,8 @@ def _reason(snapshot: Snapshot, policy: Policy, job: Job, place: int, head: Job)
         return f"waits behind {head.job_id}: the order is strict"
     if place and policy.order.fill == "easy":
         return f"would delay {head.job_id}, which comes first"
+    if job.particular or not policy.tune.by_gpus:
+        return f"needs {needs} {kind}; {free} are free, but not with the CPUs and memory that it needs"
     return f"needs {needs} {kind}; {free} are free, but not where it could use them"
 
 

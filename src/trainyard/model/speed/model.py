@@ -152,6 +152,9 @@ class SpeedModel:
     def work(self, job: Job) -> tuple[float, float, float]:
         """Total samples, reference rate and ideal seconds of a job."""
         rate = self.reference_rate(job)
+        if not rate > 0:
+            where = f"with {job.gpus} GPUs and their share of CPUs and memory"
+            raise InputError(f"job {job.job_id}: its profile gives 0 samples/s {where}; it would never end")
         if job.samples is None and job.duration_s is not None:
             return job.duration_s * rate, rate, job.duration_s
         return self.total_samples(job), rate, self.ideal_s(job)
