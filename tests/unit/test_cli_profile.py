@@ -79,6 +79,13 @@ def test_a_hungry_script(command):
     assert profile.fit.worst_error < 0.001
 
 
+def test_a_speed_that_still_rises_is_said(command):
+    said = "speed still rises at 8 CPUs, the most measured: more are simulated as no faster; "
+    assert any(line.startswith(said) for line in profiled(command, 8)["remarks"])
+    for most in (1, 3, 7):
+        assert not any("still rises" in line for line in profiled(command, most)["remarks"])
+
+
 def test_a_light_script(command):
     found = profiled(command, 1)
     assert found["gain"] == 1
@@ -152,6 +159,11 @@ def test_the_default_counts(monkeypatch):
         (["--seconds", "0"], "--seconds 0: give a number above 0, at most 3600"),
         (["--dataset-gb", "5"], "give --sample-kb and --storage-mbps too: the memory axis needs all of "),
         (["--storage-mbps", "0"], "--storage-mbps 0: give a number above 0"),
+        (["--memory-gb", "1"], "--memory-gb: memory matters only with --dataset-gb, --sample-kb and "),
+        (["--name", ""], "--name is empty; give a name such as resnet, or leave it out"),
+        (["--plot", "x.pdf"], "--plot 'x.pdf': only PNG can be drawn; give a name that ends in .png"),
+        (["--out", ""], "the name of a file to write is empty; give one such as out.yaml"),
+        (["--out", "/proc/x.yaml"], "/proc/x.yaml: cannot be written: "),
         (["--out", "no/p.yaml"], "no/p.yaml: there is no directory 'no'; create it first"),
         (["--out", "c.txt"], "c.txt, line 1, field 7"),
     ],

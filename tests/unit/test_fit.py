@@ -13,7 +13,7 @@ from trainyard.cli.main import run
 from trainyard.errors import InputError
 from trainyard.files.profiles_file import load_profiles, parse_profile, profile_record
 from trainyard.model.profile import Compute, Fit, Input, Profile, Sync
-from trainyard.profiling.fit import fit_profile, goodness
+from trainyard.profiling.fit import doubts, fit_profile, goodness
 from trainyard.profiling.samples import COLUMNS, Sample, Setting, load_samples, predicted
 
 HEADER = "workers,cpus,memory_gb,samples_per_s"
@@ -113,6 +113,63 @@ def test_outliers_are_counted_and_do_not_matter():
     assert predicted(fitted, [Sample(1, 1.0, cpus=10)], Setting())[0] == pytest.approx(400, rel=0.01)
 
 
+@pytest.mark.parametrize("factor", [3.0, 1 / 3])
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+@pytest.mark.parametrize("seed", [0, 2])
+def test_samples_that_are_far_off_do_not_hide_the_cpu_time(factor, noise, seed):
+    rng = np.random.default_rng(seed)
+    samples = [Sample(w, 1.0, cpus=w * cpus) for w in (1, 2, 4) for cpus in (1, 2, 3, 4, 6, 8, 12)]
+    speeds = np.array([min(350.0 * s.workers, 100.0 * s.cpus) for s in samples])
+    speeds *= np.exp(rng.normal(0, noise, len(speeds)))
+    speeds[rng.permutation(len(speeds))[:3]] *= factor
+    measured = [Sample(s.workers, v, cpus=s.cpus) for s, v in zip(samples, speeds.tolist(), strict=True)]
+    fitted = fit_profile(measured)
+    assert fitted.input.cpu_s_per_sample == pytest.approx(1 / 100, rel=0.08)
+    assert fitted.compute.per_sample_s["GPU"] == pytest.approx(1 / 350, rel=0.08)
+    assert fitted.fit.outliers == 3
+    assert doubts(fitted, measured, Setting()) == []
+
+
+def test_the_first_samples_too_fast():
+    speeds = {1: 300, 2: 600, 3: 300, 4: 350, 6: 350, 8: 350, 12: 350}
+    more = {2: 200, 4: 400, 6: 600, 8: 700, 12: 700, 16: 700, 24: 700}
+    samples = [Sample(1, float(v), cpus=float(c)) for c, v in speeds.items()]
+    fitted = fit_profile([*samples, *(Sample(2, float(v), cpus=float(c)) for c, v in more.items())])
+    assert fitted.input == Input(0.01)
+    assert fitted.fit.outliers == 2
+    assert 0 < fitted.fit.r2 < 0.9  # which counts them
+
+
+@pytest.mark.parametrize(
+    ("speeds", "speed", "said"),
+    [
+        ((100, 102, 98, 900), 100, "fits badly: 1 of 4 samples are far off; check them"),
+        ((100, 900, 10), 100, "fits badly: half of the samples are off by over 88%; check them"),
+        ((100,), 100, "too few to judge (samples: 1, fitted numbers: 1); measure at least 2"),
+    ],
+)
+def test_contradictions_give_the_median_and_are_said(speeds, speed, said):
+    samples = [Sample(1, float(one)) for one in speeds]
+    fitted = fit_profile(samples)
+    assert 1 / fitted.compute.per_sample_s["GPU"] == pytest.approx(speed, rel=0.1)
+    assert doubts(fitted, samples, Setting()) == [said]
+
+
+def test_memory_that_is_not_used_is_said():
+    samples = [Sample(1, 100.0, memory_gb=gb) for gb in (10.0, 20.0, 30.0)]
+    said = "memory_gb varies but is not used: no dataset size is given; give --dataset-gb"
+    assert doubts(fit_profile(samples), samples, Setting()) == [said]
+    assert doubts(fit_profile(samples), samples, Setting(dataset_gb=5.0)) == []
+
+
+@pytest.mark.parametrize("speed", [1e-300, 1e300, float("nan")])
+def test_extreme_samples_are_refused(speed):
+    with pytest.raises(
+        InputError, match=r"sample 2, field samples_per_s: .* it must be from 1e-06 to 1e\+12"
+    ):
+        fit_profile([Sample(1, 1.0), Sample(1, speed)])
+
+
 def test_goodness():
     found = goodness(np.array([100.0, 110.0, 90.0]), np.array([100.0, 100.0, 100.0]))
     assert (found.median_error, found.worst_error, found.r2) == (0.1, 0.1, 0.0)
@@ -169,9 +226,17 @@ def test_the_command(command):
     assert list(load_profiles("p.yaml")) == ["s", "mine"]
 
 
+def test_doubts_are_on_stderr(command):
+    write("workers,samples_per_s\n1,100\n1,900\n1,10\n")
+    out, err = command("fit", "s.csv", "--json")
+    assert json.loads(out)["profile"]["fit"]["samples"] == 3
+    assert err.startswith("trainyard: warning: fits badly: ")
+    assert err.count("\n") == 1
+
+
 def test_every_column_is_read(tmp_path):
     path = tmp_path / "s.csv"
-    path.write_text(f"{','.join(COLUMNS)},note\n2,1,4.5,60,V100,1,99.5,x\n1,,,,,,10,\n")
+    path.write_text(f"{','.join(COLUMNS)},\n2,1,4.5,60,V100,1,99.5,\n1,,,,,,10,\n")
     assert load_samples(path) == [Sample(2, 99.5, 1, 4.5, 60.0, "V100", 1), Sample(1, 10.0)]
 
 
@@ -187,6 +252,11 @@ def test_every_column_is_read(tmp_path):
             [],
             "s.csv, line 2, field cpus: 0 is too small; it must be a number above 0",
         ),
+        (f"{HEADER}\n1,2,3,4\n1,2,3,1e300\n", [], "s.csv, line 3, field samples_per_s: 1e+300 is too large"),
+        (f"{HEADER}\n1,1e-300,3,4\n", [], "s.csv, line 2, field cpus: 1e-300 is too small; it must be from"),
+        (f"{HEADER},nodes\n2,2,3,4,4\n", [], "s.csv, line 2, field nodes: 4 nodes for 2 workers; it must be"),
+        (f"{HEADER},gpuz\n1,2,3,4,5\n", [], "s.csv, line 1, field gpuz: unknown column 'gpuz'; "),
+        (f"{HEADER}\n1,2,3,4\n", ["--name", ""], "--name is empty; give a name such as resnet"),
         (f"{HEADER}\n1,2,3,4\n", ["--batch", "0"], "--batch 0: give a whole number from 1"),
         (f"{HEADER}\n1,2,3,4\n", ["--name", "a\nb"], "p.yaml, field a b: the name"),
         (f"{HEADER}\n1,2,3,4\n", ["--network-gbps", "0"], "--network-gbps 0: give a number above 0"),

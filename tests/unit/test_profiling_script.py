@@ -57,6 +57,30 @@ def is_alive(process):
         ("epoch 3: 2e3 Samples / s", 2000),
         ("samples per second = 77", 77),
         (" 99%|####| 512samples/s", 512),
+        ("epoch 3 samples/s 77", 77),
+        ("step 12, samples/s 77", 77),
+        ("samples/s 77", 77),
+        ("123.4 samples/s 77 ms", 123.4),
+        ("12 samples/s: loss 0.3", 12),
+        ("12:01 - 5 samples/s", 5),
+        (".5 samples/s", 0.5),
+        ("1_000 samples/s", 1000),
+        ("1.2k samples/s", 1200),
+        ("samples/s: 1.2k, loss 3", 1200),
+        ("2M samples/s", 2e6),
+        ("\x1b[32m123.4\x1b[0m samples/s", 123.4),
+        ("{'samples/s': 123.4}", 123.4),
+        ("{'loss': 2.0, 'train_samples_per_second': '55'}", 55),
+        ("samples/sec: 5.", 5),
+        ("-5 samples/s", None),
+        ("samples/s: -5", None),
+        ("12,5 samples/s", None),
+        ("1,2345 samples/s", None),
+        ("1.2.3 samples/s", None),
+        ("samples/s=12ms", None),
+        ("step 10 samples/s: nan", None),
+        ("1e-300 samples/s", None),
+        ("1e300 samples/s", None),
         ("0 samples/s", None),
         ("nan samples/s", None),
         ("12 samples/step", None),
@@ -127,6 +151,20 @@ def test_silence_is_explained():
     assert complaint("print('hello')").endswith(f"ended without reporting a speed; {how}")
     silent = complaint("import time; time.sleep(60)", patience_s=0.2)
     assert silent.endswith(f"reported no speed for 0.2 s; {how}")
+
+
+def test_other_lines_give_a_silent_script_longer():
+    talking = "import time\nwhile True: print('loading'); time.sleep(0.05)"
+    assert "reported no speed for 1 s; " in complaint(talking, patience_s=0.5)
+
+
+def test_waiting_is_said(monkeypatch):
+    monkeypatch.setattr(measure, "SAY_S", 0.1)
+    said = []
+    complaint("import time; time.sleep(60)", patience_s=1.0, waiting=lambda *waited: said.append(waited))
+    assert {cpus for cpus, _ in said} == {1.0}
+    assert sorted(said) == said
+    assert 0.1 <= said[0][1] < said[-1][1]
 
 
 def test_too_few_reports_are_explained():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated
 
@@ -49,9 +50,11 @@ def fit(
 ) -> None:
     """Fit a profile to measured speeds, and say how well it fits."""
     from trainyard.files.profiles_file import save_profile
-    from trainyard.profiling.fit import fit_profile
+    from trainyard.profiling.fit import doubts, fit_profile
     from trainyard.profiling.samples import Setting, load_samples
 
+    if name == "":
+        raise InputError("--name is empty; give a name such as resnet, or leave it out")
     if not 1 <= batch <= MOST_SAMPLES:
         raise InputError(f"--batch {batch}: give a whole number from 1 to {MOST_SAMPLES}")
     conditions = {"network_gbps": network_gbps, "intra_gbps": intra_gbps, "dataset_gb": dataset_gb}
@@ -63,10 +66,13 @@ def fit(
     for key, value in given.items():
         positive(f"--{key.replace('_', '-')}", value)
     setting = Setting(batch, "weak" if weak else "strong", **given)
-    fitted = fit_profile(load_samples(samples), setting, name or _stem(samples))
+    measured = load_samples(samples)
+    fitted = fit_profile(measured, setting, name or _stem(samples))
     if out is not None:
         save_profile(out, fitted)
     _print(fitted, out, json_)
+    for line in doubts(fitted, measured, setting):
+        print(f"trainyard: warning: {line}", file=sys.stderr)
 
 
 def _stem(path: str) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -15,6 +16,7 @@ from trainyard.cli.usage import number, positive
 from trainyard.errors import InputError
 
 if TYPE_CHECKING:
+    from trainyard.profiling.measure import Notify, Waiting
     from trainyard.profiling.memory import Dataset
     from trainyard.profiling.profiler import Profiled
 
@@ -56,7 +58,6 @@ def profile(
 ) -> None:
     """Measure how the speed of a training script depends on CPUs, and model how it depends on memory."""
     from trainyard.cli.output import print_json
-    from trainyard.files.output import prepare_out_file
     from trainyard.files.profiles_file import profiles_at, save_profile
     from trainyard.profiling.profiler import default_cpus, profile_script, remarks
 
@@ -65,14 +66,21 @@ def profile(
     grid = default_cpus() if cpus is None else _cpu_list(cpus)
     dataset = _dataset(dataset_gb, sample_kb, storage_mbps)
     memory = [] if memory_gb is None else _numbers("--memory-gb", memory_gb, 0)
-    for path in filter(None, (out, plot)):
-        prepare_out_file(path)  # what cannot be written is refused before time is spent
+    if memory and dataset is None:
+        raise InputError("--memory-gb: memory matters only with --dataset-gb, --sample-kb and --storage-mbps")
+    if name == "":
+        raise InputError("--name is empty; give a name such as resnet, or leave it out")
+    if plot is not None and not plot.lower().endswith(".png"):
+        raise InputError(f"--plot '{plot}': only PNG can be drawn; give a name that ends in .png")
+    for path in (out, plot):
+        if path is not None:
+            _refuse_unwritable(path)  # before time is spent
     if out is not None:
         profiles_at(out)
-    with _stopped_by_signals(), _shown() as show:
+    with _stopped_by_signals(), _shown() as (show, wait):
         found = profile_script(
             command, grid, seconds, name=name or "", memory_gb=memory, dataset=dataset,
-            sample_kb=sample_kb or 0.0, notify=show,
+            sample_kb=sample_kb or 0.0, notify=show, waiting=wait,
         )  # fmt: skip
     if out is not None:
         save_profile(out, found.profile)
@@ -123,6 +131,22 @@ def _dataset(dataset_gb: float | None, sample_kb: float | None, storage_mbps: fl
     return Dataset(dataset_gb, storage_mbps)
 
 
+def _refuse_unwritable(path: str) -> None:
+    from trainyard.files.output import prepare_out_file
+
+    if not path:
+        raise InputError("the name of a file to write is empty; give one such as out.yaml")
+    target = prepare_out_file(path)
+    try:
+        if target.exists() and not target.is_file():
+            target.open("ab").close()  # a device
+        else:
+            tempfile.NamedTemporaryFile(dir=target.parent).close()
+    except OSError as error:
+        what = f"cannot be written: {error.strerror or error}; name another place"
+        raise InputError(what, where=path) from None
+
+
 @contextmanager
 def _stopped_by_signals() -> Iterator[None]:
     """End the script also when this process is told to end."""
@@ -140,15 +164,19 @@ def _stopped_by_signals() -> Iterator[None]:
 
 
 @contextmanager
-def _shown() -> Iterator[Callable[[float, float], None]]:
-    """Show the speed on stderr as it is reported; nothing when that is not a terminal."""
+def _shown() -> Iterator[tuple[Notify, Waiting]]:
+    """Show the speed on stderr as it is reported, or that none is; nothing when that is not a terminal."""
     if not sys.stderr.isatty():
-        yield lambda _cpus, _speed: None
+        yield (lambda _cpus, _speed: None), (lambda _cpus, _seconds: None)
         return
     from rich.console import Console
 
-    with Console(stderr=True).status("starting") as status:
-        yield lambda cpus, speed: status.update(f"{cpus:g} CPUs: {speed:,.1f} samples/s")
+    with Console(stderr=True, highlight=False).status("starting") as status:
+
+        def wait(cpus: float, seconds: float) -> None:
+            status.console.print(f"{cpus:g} CPUs: no line such as '123.4 samples/s' for {seconds:.0f} s yet")
+
+        yield (lambda cpus, speed: status.update(f"{cpus:g} CPUs: {speed:,.1f} samples/s")), wait
 
 
 def _as_data(found: Profiled, lines: list[str]) -> dict[str, Any]:

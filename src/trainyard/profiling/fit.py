@@ -3,8 +3,8 @@
 The seconds of a step are the largest of up to three sides (`terms`), each linear in unknowns that are not
 negative. Which side binds a sample is not known, so two things alternate until nothing changes: every sample
 belongs to the side that is largest for it, and each side is solved by non-negative least squares over the
-samples that belong to it. Relative errors count, and samples far off count little (Huber) and then not at
-all (Tukey). The best of several starts is kept.
+samples that belong to it. Errors count by their ratio, too fast as much as too slow, and samples far off
+count little (Huber) and then not at all (Tukey). The best of several starts over all samples is kept.
 
 Unknowns that the samples do not ask for are given up, one after the other, where the rest tells the samples
 as well (by the Bayesian information criterion).
@@ -22,19 +22,23 @@ import numpy.typing as npt
 
 from trainyard.errors import InputError
 from trainyard.model.cluster import Floats, Ints
-from trainyard.model.profile import Fit, Profile
-from trainyard.profiling.samples import Sample, Setting, gpu_types, predicted
+from trainyard.model.profile import Compute, Fit, Input, Profile, Sync
+from trainyard.profiling.samples import Sample, Setting, gpu_types, predicted, wrong_in
 from trainyard.profiling.terms import LEAST_S, PER_SAMPLE, Term, profile_of, samples_of_step, terms_of
 
 ROUNDS = 40
 HUBER_ROUNDS = 10
 HUBER, TUKEY = 1.5, 4.685  # usual tuning constants, in units of the errors' scale
 LEAST_SCALE = 0.01  # errors of one in a hundred are nobody's fault
-FEW = 8  # of fewer samples none is called an outlier
+MOST_SCALE = 0.1  # else a few samples that contradict each other would all count
+FEW = 8  # of fewer samples none is left out
 OUTLIER = 0.1
 CAP = 0.15  # what one sample can add to the loss of a model
 RIDGE = 1e-9  # decides between unknowns that the samples cannot tell apart
 STARTS = (0.05, 0.2, 0.5, 0.8)
+LEAST_RATIO = 1e-9
+BAD = 0.1  # median error
+MANY = 0.2  # of the samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,9 @@ def fit_profile(samples: Sequence[Sample], setting: Setting | None = None, name:
     """Fit a profile to samples; how well it fits is in its `fit`."""
     if not samples:
         raise InputError("there are no samples; give at least one")
+    for number, sample in enumerate(samples, 1):
+        if wrong := wrong_in(sample):
+            raise InputError(wrong[1], where=f"sample {number}", field=wrong[0])
     setting = setting or Setting()
     speeds = np.array([s.samples_per_s for s in samples])
     steps: Floats = samples_of_step(samples, setting.batch, setting.scaling) / speeds
@@ -61,19 +68,46 @@ def fit_profile(samples: Sequence[Sample], setting: Setting | None = None, name:
 
 def goodness(told: Floats, speeds: Floats) -> Fit:
     """Compare the speeds that a profile tells with the measured ones."""
-    errors = told / speeds - 1
-    far = _outliers(errors)
-    error, kept = np.abs(errors[~far]), speeds[~far]
-    missed, spread = float(((told[~far] - kept) ** 2).sum()), float(((kept - kept.mean()) ** 2).sum())
+    error = np.abs(told / speeds - 1)
+    missed, spread = float(((told - speeds) ** 2).sum()), float(((speeds - speeds.mean()) ** 2).sum())
     r2 = 1 - missed / spread if spread > 0 else float(missed == 0)
-    return Fit(
-        len(speeds), int(far.sum()), round(r2, 6), _rounded(float(np.median(error))), _rounded(error.max())
-    )
+    far = int(_outliers(_errors(told, speeds)).sum())
+    return Fit(len(speeds), far, round(r2, 6), _rounded(float(np.median(error))), _rounded(error.max()))
+
+
+def doubts(profile: Profile, samples: Sequence[Sample], setting: Setting) -> list[str]:
+    """Say in lines why a fitted profile should not be trusted; none if it may be."""
+    lines, fit, known = [], profile.fit, _unknowns(profile)
+    if fit and fit.median_error > BAD:
+        lines.append(f"fits badly: half of the samples are off by over {fit.median_error:.0%}; check them")
+    if fit and fit.outliers > MANY * fit.samples:
+        lines.append(f"fits badly: {fit.outliers} of {fit.samples} samples are far off; check them")
+    if len(samples) <= known:
+        counts = f"samples: {len(samples)}, fitted numbers: {known}"
+        lines.append(f"too few to judge ({counts}); measure at least {known + 1}")
+    if not setting.dataset_gb and len({sample.memory_gb for sample in samples}) > 1:
+        lines.append("memory_gb varies but is not used: no dataset size is given; give --dataset-gb")
+    return lines
+
+
+def _unknowns(profile: Profile) -> int:
+    """Count the numbers of a profile that were fitted."""
+    compute, sync, given = profile.compute or Compute(), profile.sync or Sync(), profile.input or Input()
+    found = [
+        *(compute.fixed_s, *compute.per_sample_s.values()),
+        *(sync.gradient_mb, sync.worker_overhead_s, sync.server_overhead_s),
+        *(given.cpu_s_per_sample, given.sample_kb),
+    ]
+    return sum(value > LEAST_S for value in found)
+
+
+def _errors(told: Floats, true: Floats) -> Floats:
+    """Logarithms of the ratios, which are as large for half as for double."""
+    ratios: Floats = np.log(np.maximum(told / true, LEAST_RATIO))
+    return ratios
 
 
 def _outliers(errors: Floats) -> npt.NDArray[np.bool_]:
-    if len(errors) < FEW:
-        return np.zeros(len(errors), dtype=np.bool_)
     return np.abs(errors) > max(OUTLIER, TUKEY * _scale(errors))
 
 
@@ -103,63 +137,78 @@ def _solve(terms: Sequence[Term], steps: Floats) -> _Solution:
     sides = {side: [t for t in terms if t.side == side] for side in ("core", "cpu", "storage")}
     used = {side: np.stack([t.seconds for t in own], axis=1) for side, own in sides.items() if own}
     names = [t.name for own in sides.values() for t in own]
-    tried = [_alternate(list(used.values()), steps, start) for start in _starts(used, steps)]
+    tried = [_alternate(list(used.values()), steps, *start) for start in _starts(used, steps)]
     values, bound, loss = min(tried, key=lambda one: one[2])
     return _Solution(dict(zip(names, values.tolist(), strict=True)), bound, loss)
 
 
-def _starts(sides: Mapping[str, Floats], steps: Floats) -> list[Ints]:
-    """First guesses: an input side binds the samples that are near the limit it would have."""
+def _starts(sides: Mapping[str, Floats], steps: Floats) -> list[tuple[Ints, Floats]]:
+    """First guesses: an input side binds the samples that are near the limit it would have; or none does."""
     inputs = [column[:, 0] for side, column in sides.items() if side != "core"]
-    starts = []
+    starts = [np.zeros(len(steps), dtype=np.int64)]
     for shares in itertools.product(STARTS, repeat=len(inputs)):
         bound = np.zeros(len(steps), dtype=np.int64)
         for number, (seconds, share) in enumerate(zip(inputs, shares, strict=True), 1):
             unknown = np.quantile(steps[seconds > 0] / seconds[seconds > 0], share)
             bound[seconds * unknown * 1.1 >= steps] = number
         starts.append(bound)
-    return starts
+    return [(bound, told) for bound in starts for told in (steps, _medians(sides, steps, bound))]
 
 
-def _alternate(sides: list[Floats], steps: Floats, bound: Ints) -> tuple[Floats, Ints, float]:
+def _medians(sides: Mapping[str, Floats], steps: Floats, bound: Ints) -> Floats:
+    """Seconds of steps if each side had one unknown for the samples that it binds: their median."""
+    told = np.zeros(len(steps))
+    for number, columns in enumerate(sides.values()):
+        for seconds in columns.T:
+            own = (bound == number) & (seconds > 0) & (told == 0)
+            if own.any():
+                told[own] = seconds[own] * np.median(steps[own] / seconds[own])
+    return np.where(told > 0, told, steps)
+
+
+def _alternate(sides: list[Floats], steps: Floats, bound: Ints, told: Floats) -> tuple[Floats, Ints, float]:
     """Solve the sides and assign the samples in turn until both stay; return unknowns, sides and loss."""
-    weights = np.ones(len(steps))
+    weights = _weights(_errors(told, steps), rejecting=False)
     for number in range(ROUNDS):
+        size = np.maximum(told, steps)  # so that too fast a sample weighs no more than too slow a one
         rows = [bound == i for i in range(len(sides))]
         found = [
-            _solve_side(side[own], steps[own], weights[own]) for side, own in zip(sides, rows, strict=True)
+            _solve_side(side[own], steps[own], size[own], weights[own])
+            for side, own in zip(sides, rows, strict=True)
         ]
-        told = np.stack([side @ values for side, values in zip(sides, found, strict=True)])
-        before, bound = (bound, weights), told.argmax(axis=0)
-        weights = _weights(told.max(axis=0) / steps - 1, number >= HUBER_ROUNDS)
+        seconds = np.stack([side @ values for side, values in zip(sides, found, strict=True)])
+        before, bound, told = (bound, weights), seconds.argmax(axis=0), seconds.max(axis=0)
+        weights = _weights(_errors(told, steps), number >= HUBER_ROUNDS)
         if (
             number > HUBER_ROUNDS
             and (bound == before[0]).all()
             and np.allclose(weights, before[1], atol=1e-3)
         ):
             break
-    with np.errstate(divide="ignore"):
-        error = np.abs(np.log(told.max(axis=0) / steps))
-    return np.concatenate(found), bound, float(np.minimum(error, CAP if len(error) >= FEW else 1.0).mean())
+    error = np.abs(_errors(told, steps))
+    return np.concatenate(found), bound, float(np.minimum(error, CAP if len(error) >= FEW else np.inf).mean())
 
 
-def _solve_side(seconds: Floats, steps: Floats, weights: Floats) -> Floats:
+def _solve_side(seconds: Floats, steps: Floats, size: Floats, weights: Floats) -> Floats:
     from scipy.optimize import nnls
 
-    rows = seconds * (np.sqrt(weights) / steps)[:, None]
-    size = np.sqrt((rows**2).sum(axis=0))
-    size[size == 0] = 1.0
-    ridge = np.sqrt(RIDGE) * np.eye(len(size))
-    solved, _ = nnls(np.vstack([rows / size, ridge]), np.concatenate([np.sqrt(weights), np.zeros(len(size))]))
-    unknowns: Floats = solved / size
+    scale = np.sqrt(weights) / size
+    rows = seconds * scale[:, None]
+    length = np.sqrt((rows**2).sum(axis=0))
+    length[length == 0] = 1.0
+    ridge = np.sqrt(RIDGE) * np.eye(len(length))
+    solved, _ = nnls(
+        np.vstack([rows / length, ridge]), np.concatenate([steps * scale, np.zeros(len(length))])
+    )
+    unknowns: Floats = solved / length
     return unknowns
 
 
 def _weights(errors: Floats, rejecting: bool) -> Floats:
-    far = np.abs(errors) / _scale(errors)
+    scale = _scale(errors)
     if rejecting and len(errors) >= FEW:
-        return np.clip(1 - (far / TUKEY) ** 2, 0.0, None) ** 2
-    return np.minimum(1.0, HUBER / np.maximum(far, HUBER))
+        return np.clip(1 - (np.abs(errors) / scale / TUKEY) ** 2, 0.0, None) ** 2
+    return np.minimum(1.0, HUBER / np.maximum(np.abs(errors) / min(scale, MOST_SCALE), HUBER))
 
 
 def _scale(errors: Floats) -> float:

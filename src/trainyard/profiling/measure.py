@@ -28,10 +28,12 @@ LEAST_WINDOWS = 3
 MOST_TIMES = 3
 SURE = 0.02
 QUIET = 0.1  # what a window may lose to others more than the quietest quarter
-PATIENCE_S = 120.0
+PATIENCE_S = 60.0  # twice that while the script prints other lines
+SAY_S = 10.0
 HOW = f"print a line such as '{EXAMPLE}' about once a second"
 
 Notify = Callable[[float, float], None]  # CPUs, samples/s
+Waiting = Callable[[float, float], None]  # CPUs, seconds without a report
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +53,13 @@ def measure(
     notify: Notify = lambda _cpus, _speed: None,
     pace: Pace | None = None,
     patience_s: float = PATIENCE_S,
+    waiting: Waiting = lambda _cpus, _seconds: None,
 ) -> Point:
     """Run a script with some CPUs until it has reported for some seconds."""
     share = CpuShare(cpus)
     with Script(command, share) as script:
         windows = _Windows(script.group, share, seconds, pace or Pace())
+        silence = _Silence(patience_s, lambda seconds: waiting(cpus, seconds))
         for line in script.lines():
             windows.pace.look(share.numbers)
             speed = speed_in(line)
@@ -64,8 +68,9 @@ def measure(
                 windows.add(speed)
             if windows.complete():
                 return windows.point()
-            if windows.silent_s() > patience_s:
-                raise InputError(f"'{script.name}' reported no speed for {patience_s:g} s; {HOW}")
+            silence.hear(line, reported=speed is not None)
+            if limit_s := silence.over():
+                raise InputError(f"'{script.name}' reported no speed for {limit_s:g} s; {HOW}")
         return _of_ended(script, windows, cpus)
 
 
@@ -80,6 +85,32 @@ def _of_ended(script: Script, windows: _Windows, cpus: float) -> Point:
         few = f"ended after {windows.reports} reports, of which the first {WARM_UP} are warm-up"
         raise InputError(f"'{script.name}' {few}; let it run longer or report more often")
     return windows.point()
+
+
+class _Silence:
+    """How long a script has not reported a speed, and how long it has printed nothing at all."""
+
+    def __init__(self, patience_s: float, say: Callable[[float], None]) -> None:
+        self._patience_s, self._say = patience_s, say
+        self._reported_s = self._printed_s = self._said_s = time.monotonic()
+
+    def hear(self, line: str, *, reported: bool) -> None:
+        """Take in a line, and now and then say that none was a report."""
+        now_s = time.monotonic()
+        if line:
+            self._printed_s = now_s
+        if reported:
+            self._reported_s = self._said_s = now_s
+        elif now_s - self._said_s >= SAY_S:
+            self._said_s = now_s
+            self._say(now_s - self._reported_s)
+
+    def over(self) -> float | None:
+        """Return the seconds after which to give up, if they are over."""
+        now_s = time.monotonic()
+        if now_s - self._printed_s > self._patience_s:
+            return self._patience_s
+        return 2 * self._patience_s if now_s - self._reported_s > 2 * self._patience_s else None
 
 
 class _Window(NamedTuple):
@@ -100,18 +131,18 @@ class _Windows:
         self._group, self._share, self._seconds = group, share, seconds
         self._speeds: list[float] = []
         self._used = usage(group, share.numbers)
-        self._heard_s = self._began_s = self._used.at_s
+        self._began_s = self._used.at_s
 
     def add(self, speed: float) -> None:
         """Take in one report."""
         self.reports += 1
-        self._heard_s = time.monotonic()
+        now_s = time.monotonic()
         if self.reports > WARM_UP:
             self._speeds.append(speed)
-            if self._heard_s - self._used.at_s >= WINDOW_S:
+            if now_s - self._used.at_s >= WINDOW_S:
                 self.close()
         elif self.reports == WARM_UP:
-            self._began_s = self._heard_s
+            self._began_s = now_s
             self._used = usage(self._group, self._share.numbers)
 
     def close(self) -> None:
@@ -129,10 +160,6 @@ class _Windows:
         if len(self.done) < LEAST_WINDOWS or lasted < self._seconds:
             return False
         return lasted >= MOST_TIMES * self._seconds or _unsure(self._good()) < SURE
-
-    def silent_s(self) -> float:
-        """Seconds since the last report, or since the start."""
-        return time.monotonic() - self._heard_s
 
     def point(self) -> Point:
         """Return the median of the best windows."""

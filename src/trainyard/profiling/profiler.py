@@ -9,7 +9,7 @@ from pathlib import PurePath
 from trainyard.model.cluster import Floats
 from trainyard.model.profile import Input, Profile, Tables
 from trainyard.profiling.fit import fit_profile
-from trainyard.profiling.measure import Notify, measure
+from trainyard.profiling.measure import Notify, Waiting, measure
 from trainyard.profiling.memory import Dataset, default_memory_gb, memory_rows
 from trainyard.profiling.pace import Pace
 from trainyard.profiling.points import Curve, trace_curve
@@ -18,6 +18,8 @@ from trainyard.profiling.share import available_cpus
 
 FLAT = 1.1
 LOST = 0.2
+RISE = 0.05
+SLOPE = 0.25  # of what is proportional to the CPUs; less may be a knee before the last count
 HALVES_UP_TO = 4
 
 
@@ -50,10 +52,13 @@ def profile_script(
     dataset: Dataset | None = None,
     sample_kb: float = 0.0,
     notify: Notify = lambda _cpus, _speed: None,
+    waiting: Waiting = lambda _cpus, _seconds: None,
 ) -> Profiled:
     """Run a script with some of these CPU counts and make a profile of what it reports."""
     pace = Pace()
-    curve = trace_curve(sorted(set(cpus)), lambda count: measure(command, count, seconds, notify, pace))
+    curve = trace_curve(
+        sorted(set(cpus)), lambda count: measure(command, count, seconds, notify, pace, waiting=waiting)
+    )
     samples = [Sample(1, point.samples_per_s, cpus=point.cpus) for point in curve.points]
     fitted = fit_profile(samples, name=name or script_name(command))
     speeds = {point.cpus: point.samples_per_s for point in curve.points}
@@ -82,6 +87,14 @@ def script_name(command: Sequence[str]) -> str:
     return PurePath(scripts[0] if scripts else command[0]).stem
 
 
+def _still_rises(found: Profiled) -> bool:
+    if len(found.curve.points) < 2:
+        return False
+    before, last = found.curve.points[-2:]
+    gain = last.samples_per_s / before.samples_per_s - 1
+    return gain > max(RISE, SLOPE * (last.cpus / before.cpus - 1))
+
+
 def remarks(found: Profiled, dataset: Dataset | None) -> list[str]:
     """Say in lines what there is to know of a profile."""
     points = found.curve.points
@@ -94,6 +107,9 @@ def remarks(found: Profiled, dataset: Dataset | None) -> list[str]:
         lines.append(f"speed does not depend on CPUs: {found.gain:.2f}x {between}")
     elif len(points) > 1:
         lines.append(f"speed depends on CPUs: {found.gain:.2f}x {between}")
+    if _still_rises(found):
+        most = f"speed still rises at {high.cpus:g} CPUs, the most measured"
+        lines.append(f"{most}: more are simulated as no faster; measure on a machine with more")
     if dataset is None:
         lines.append("memory is taken not to matter: no dataset size is given")
     lost = max(point.lost for point in points)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trainyard.errors import InputError
+from trainyard.errors import InputError, did_you_mean
 from trainyard.files.checking import check
 from trainyard.files.csv_table import CsvTable
+from trainyard.files.place import Place
 from trainyard.files.reading import StrPath, name_of, read_text
 from trainyard.model.cluster import (
     DEFAULT_GPU_TYPE,
@@ -26,6 +27,7 @@ from trainyard.model.speed import Shapes, SpeedModel
 
 REQUIRED = ("workers", "samples_per_s")
 COLUMNS = ("workers", "servers", "cpus", "memory_gb", "gpu_type", "nodes", "samples_per_s")
+LEAST_SPEED, MOST_SPEED = 1e-6, 1e12  # beyond these it is no speed of training, and sums lose their digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +69,40 @@ def load_samples(path: StrPath) -> list[Sample]:
     where = name_of(path)
     text = read_text(path, f"a header line such as {','.join(COLUMNS)}")
     table = CsvTable(text, where, COLUMNS, REQUIRED)
-    found = [Sample(**check(schemas.SAMPLE, row, at, cells=True)) for row, at in table.records(COLUMNS)]
+    _refuse_unknown(table)
+    found = []
+    for row, at in table.records(COLUMNS):
+        found.append(Sample(**check(schemas.SAMPLE, row, at, cells=True)))
+        _refuse_impossible(found[-1], at)
     if not found:
         raise InputError("there are no samples; it must have a row for each measured speed", where=where)
     return found
+
+
+def wrong_in(sample: Sample) -> tuple[str, str] | None:
+    """Return the field of a sample that cannot be, and why, if there is one."""
+    for field, value in (("samples_per_s", sample.samples_per_s), ("cpus", sample.cpus)):
+        if not LEAST_SPEED <= value <= MOST_SPEED and not (field == "cpus" and value == math.inf):
+            much = "small" if value < LEAST_SPEED else "large"
+            return field, f"{value:g} is too {much}; it must be from {LEAST_SPEED:g} to {MOST_SPEED:g}"
+    if sample.nodes > sample.workers:
+        workers = sample.workers
+        return "nodes", f"{sample.nodes} nodes for {workers} workers; it must be at most {workers}"
+    return None
+
+
+def _refuse_impossible(sample: Sample, at: Place) -> None:
+    if wrong := wrong_in(sample):
+        field, what = wrong
+        raise at.error(what, field)
+
+
+def _refuse_unknown(table: CsvTable) -> None:
+    for name in table.header:
+        if name and name not in COLUMNS:
+            absent = [column for column in COLUMNS if column not in table.header]
+            hint = did_you_mean(name, absent) if absent else "; leave it out"
+            raise InputError(f"unknown column '{name}'{hint}", where=table.where, line=1, field=name)
 
 
 def gpu_types(samples: Sequence[Sample]) -> list[str]:
