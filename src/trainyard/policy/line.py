@@ -52,7 +52,6 @@ class Lines:
         table = snapshot.table
         row = table.row_of[job_id]
         key = self.order.waiting_key(snapshot, row)
-        assert key is not None
         stand = (key, table.cells[C.SEQ][row], job_id)
         gpus = table.jobs[row].gpus
         self.stands[job_id] = (gpus, stand)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import pairwise
+from struct import pack, unpack
 from typing import ClassVar
 
 import numpy as np
@@ -25,13 +27,15 @@ SLACK = 1e-6  # a job demoted exactly on time may lack a rounding error's worth 
 class KeyOrder(Order):
     """A preemptive order: active jobs by ascending key."""
 
+    steady: ClassVar[bool] = False  # whether the key of a job stays the same as long as it waits
+
     @abstractmethod
     def key(self, snapshot: Snapshot) -> Keys:
         """Return one number per active job; the smallest goes first, ties in order of submission."""
 
-    def waiting_key(self, snapshot: Snapshot, row: int) -> float | None:
-        """Return the key of one waiting job if it stays the same as long as it waits, else None."""
-        return None
+    def waiting_key(self, snapshot: Snapshot, row: int) -> float:
+        """Return the key of one waiting job, for orders that are steady."""
+        return float(self.key(snapshot)[row])
 
     def rank(self, snapshot: Snapshot) -> Ints:
         """Rank all active jobs."""
@@ -78,6 +82,8 @@ class Sjf(Order):
 class Srtf(KeyOrder):
     """Shortest remaining time first."""
 
+    steady: ClassVar[bool] = True
+
     def key(self, snapshot: Snapshot) -> Floats:
         """Predicted remaining seconds."""
         return snapshot.remaining_s()
@@ -89,6 +95,8 @@ class Srtf(KeyOrder):
 
 class Srsf(KeyOrder):
     """Smallest remaining service (GPU-time) first."""
+
+    steady: ClassVar[bool] = True
 
     def key(self, snapshot: Snapshot) -> Floats:
         """Predicted remaining GPU-seconds."""
@@ -109,6 +117,8 @@ class Las(KeyOrder):
     that reaches the end of its queue moves on at that moment, not only when something else happens.
     """
 
+    steady: ClassVar[bool] = True
+
     def __init__(
         self,
         queues: int | None = None,
@@ -124,6 +134,7 @@ class Las(KeyOrder):
             raise InputError(f"{queues} queues need {queues - 1} thresholds (a:b:c), {len(limits)} given")
         self.in_gpu_time = not threshold_s
         self.limits: Floats = np.array(limits, dtype=np.float64) * (1 - SLACK)
+        self.limits_list: list[float] = self.limits.tolist()
 
     def _service(self, snapshot: Snapshot) -> Floats:
         return snapshot.attained_gpu_s() if self.in_gpu_time else snapshot.executed_s()
@@ -138,7 +149,7 @@ class Las(KeyOrder):
         """Attained service to 2%, or the queue it leads to and the place in it."""
         service = self._service(snapshot)
         if not self.limits.size:
-            level = _level(service)
+            level = service.view(np.int64) >> DROPPED_BITS
         else:
             level = self._queue(service)
             level *= 2
@@ -149,8 +160,11 @@ class Las(KeyOrder):
 
     def waiting_key(self, snapshot: Snapshot, row: int) -> float:
         """Return the same of one job."""
-        service = np.array([self._served(snapshot, row)])
-        level = int((self._queue(service) * 2 + 1 if self.limits.size else _level(service))[0])
+        service = self._served(snapshot, row)
+        if self.limits.size:
+            level = 2 * bisect_right(self.limits_list, service) + 1
+        else:
+            level = unpack("<q", pack("<d", service))[0] >> DROPPED_BITS
         return (level << SEQ_BITS) + int(snapshot.table.cells[C.SEQ][row])
 
     def wakes(self, snapshot: Snapshot, changes: Changes) -> Wakes:
@@ -174,12 +188,6 @@ class Las(KeyOrder):
         if self.in_gpu_time:
             return cells[C.ATTAINED][row] + cells[C.HELD][row] * spent_s
         return cells[C.EXECUTED][row] + (spent_s if cells[C.HELD][row] else 0.0)
-
-
-def _level(service: Floats) -> Ints:
-    """Whole numbers that are equal where services are equal to 2%."""
-    level: Ints = service.view(np.int64) >> DROPPED_BITS
-    return level
 
 
 class Tiresias(Las):

@@ -52,10 +52,10 @@ class Reselection:
     def _swap(self) -> Changes | None:
         """Let those in line take the places of running jobs behind them; None if that is not enough."""
         order, waiting = self.policy.order, self.snapshot.waiting
-        if not (self.fixed and self.one_type and isinstance(order, KeyOrder) and len(waiting)):
+        if not (self.fixed and self.one_type and isinstance(order, KeyOrder) and order.steady):
             return None
-        if order.waiting_key(self.snapshot, self.table.row_of[next(iter(waiting))]) is None:
-            return None
+        if not len(waiting):
+            return {}
         stops, starts = lines_of(order, self.snapshot).choose(self.snapshot, order.key(self.snapshot))
         if not stops and not starts:
             return {}
