@@ -26,7 +26,7 @@ def reproduce(
     from trainyard.errors import InputError, did_you_mean
     from trainyard.files.output import prepare_out_dir
     from trainyard.report.canvas import new_figure
-    from trainyard.reproduce.findings import rich_table, write_findings
+    from trainyard.reproduce.findings import for_terminal, write_findings
 
     if paper not in PAPERS:
         raise InputError(f"unknown paper '{paper}'{did_you_mean(paper, PAPERS)}")
@@ -38,5 +38,5 @@ def reproduce(
     page = write_findings(directory, findings)
     console = Console()
     for table in findings.tables:
-        console.print(rich_table(table))
+        console.print(for_terminal(table))
     typer.echo(f"Results: {page}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,12 +12,11 @@ from trainyard.engine.result import Result
 from trainyard.errors import InputError
 from trainyard.files.output import prepare_out_dir, write_bytes_atomic
 from trainyard.report import palette, series
+from trainyard.report.canvas import INK, clean, new_figure, plain, png_bytes
 from trainyard.report.gantt import Gantt, build_gantt
 from trainyard.report.measures import number
 from trainyard.report.units import DURATION_TICKS, TimeUnit, axis_unit
 
-DPI = 150
-INK, GRID = "#222222", "#DDDDDD"
 MPL_DASHES = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
 GANTT_PANELS = 3
 UTILIZATION_BUCKETS = 120
@@ -30,7 +28,7 @@ def write_pngs(directory: Path, results: Sequence[Result]) -> list[Path]:
     """Write jct_cdf.png, queue.png, utilization.png and gantt.png and return where they are."""
     if not results:
         raise InputError("there are no results to plot")
-    _figure(1, 1)  # fails before anything is written when matplotlib is missing
+    new_figure(1, 1)  # fails before anything is written when matplotlib is missing
     prepare_out_dir(directory)
     drawn = {
         "jct_cdf.png": _jct_cdf(results),
@@ -39,50 +37,21 @@ def write_pngs(directory: Path, results: Sequence[Result]) -> list[Path]:
         "gantt.png": _gantt(results),
     }
     for name, figure in drawn.items():
-        write_bytes_atomic(directory / name, _png(figure))
+        write_bytes_atomic(directory / name, png_bytes(figure))
     return [directory / name for name in drawn]
-
-
-def _figure(width: float, height: float) -> Any:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise InputError("PNG plots need matplotlib: pip install 'trainyard[plots]'") from error
-    return Figure(figsize=(width, height), dpi=DPI, layout="constrained", facecolor="white")
-
-
-def _png(figure: Any) -> bytes:
-    buffer = io.BytesIO()
-    # Without the version of the software in it, the same results give the same bytes.
-    figure.savefig(buffer, format="png", metadata={"Software": None})
-    return buffer.getvalue()
 
 
 def _axes(figure: Any, xlabel: str, ylabel: str) -> Any:
     axes = figure.add_subplot()
-    _clean(axes)
+    clean(axes)
     axes.set_xlabel(xlabel, color=INK)
     axes.set_ylabel(ylabel, color=INK)
     return axes
 
 
-def _clean(axes: Any) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color("#999999")
-    axes.tick_params(colors=INK, labelsize=9)
-    axes.grid(color=GRID, linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.margins(x=0.01)
-
-
 def _line_style(index: int) -> dict[str, Any]:
     colour, dash = palette.policy_style(index)
     return {"color": palette.POLICY_LIGHT[colour], "linestyle": MPL_DASHES[dash], "linewidth": 1.6}
-
-
-def _plain(text: str) -> str:
-    """Keep names from being read as formulas."""
-    return text.replace("$", r"\$")
 
 
 def _legend(figure: Any, results: Sequence[Result]) -> None:
@@ -103,11 +72,11 @@ def legend_columns(lengths: Sequence[int], room: int) -> int:
 
 
 def _jct_cdf(results: Sequence[Result]) -> Any:
-    figure = _figure(7, 4.2)
+    figure = new_figure(7, 4.2)
     axes = _axes(figure, "job completion time", "fraction of all jobs")
     for i, result in enumerate(results):
         points = series.cdf(np.maximum(result.outcomes.jct_s, DURATION_TICKS[0][0]))
-        axes.step(points.x, points.fraction, where="post", label=_plain(result.policy), **_line_style(i))
+        axes.step(points.x, points.fraction, where="post", label=plain(result.policy), **_line_style(i))
     axes.set_xscale("log")
     axes.set_ylim(0, 1.02)
     low, high = axes.get_xlim()
@@ -124,7 +93,7 @@ def _time_unit(results: Sequence[Result]) -> TimeUnit:
 
 def _queue(results: Sequence[Result]) -> Any:
     unit = _time_unit(results)
-    figure = _figure(8, 3.6)
+    figure = new_figure(8, 3.6)
     axes = _axes(figure, f"time ({unit.name})", "jobs waiting")
     for i, result in enumerate(results):
         _draw_steps(axes, series.keep_extremes(series.queue_steps(result)), unit, result.policy, i)
@@ -135,7 +104,7 @@ def _queue(results: Sequence[Result]) -> Any:
 
 def _utilization(results: Sequence[Result]) -> Any:
     unit = _time_unit(results)
-    figure = _figure(8, 3.6)
+    figure = new_figure(8, 3.6)
     axes = _axes(figure, f"time ({unit.name})", "GPUs in use")
     for i, result in enumerate(results):
         steps = series.time_means(series.utilization_steps(result), UTILIZATION_BUCKETS)
@@ -150,21 +119,21 @@ def _draw_steps(axes: Any, steps: series.Steps, unit: TimeUnit, label: str, inde
     if steps.time_s.size:
         times = np.append(steps.time_s, steps.end_s) / unit.seconds
         levels = np.append(steps.level, steps.level[-1])
-        axes.step(times, levels, where="post", label=_plain(label), **_line_style(index))
+        axes.step(times, levels, where="post", label=plain(label), **_line_style(index))
 
 
 def _gantt(results: Sequence[Result]) -> Any:
     chosen = _panels(results)
     chart = build_gantt([results[i] for i in chosen], max_nodes=12, max_bars=2500)
     height = min(max(0.045 * chart.top, 1.4), 3.2)
-    figure = _figure(9, 0.6 + (height + 0.35) * len(chosen))
+    figure = new_figure(9, 0.6 + (height + 0.35) * len(chosen))
     unit = axis_unit(chart.end_s - chart.start_s)
     colours = _job_fills(results[0])
     panels = figure.subplots(len(chosen), 1, sharex=True, squeeze=False)[:, 0]
     for axes, i, bars in zip(panels, chosen, chart.bars, strict=True):
-        _clean(axes)
+        clean(axes)
         _draw_bars(axes, chart, bars, colours, unit.seconds)
-        axes.set_title(_plain(results[i].policy), loc="left", fontsize=10, color=INK)
+        axes.set_title(plain(results[i].policy), loc="left", fontsize=10, color=INK)
     panels[-1].set_xlabel(f"time ({unit.name})", color=INK)
     figure.supxlabel(chart.caption() + " One colour per job.", fontsize=8, color="#666666", x=0.01, ha="left")
     return figure
@@ -194,7 +163,7 @@ def _draw_bars(axes: Any, chart: Gantt, bars: Sequence[Any], colours: dict[str, 
     axes.set_xlim(chart.start_s / unit_s, max(chart.end_s, chart.start_s + 1e-9) / unit_s)
     axes.set_ylim(-0.5, chart.top + 0.5)
     axes.set_yticks(
-        [band.centre for band in chart.bands], [_plain(band.node.node_id) for band in chart.bands], fontsize=7
+        [band.centre for band in chart.bands], [plain(band.node.node_id) for band in chart.bands], fontsize=7
     )
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=False, axis="y")
