@@ -185,7 +185,7 @@ def test_wrong_scripts(command, capfd):
 
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
 def test_interrupting_ends_the_script(tmp_path, kind):
-    code = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(60)"
+    code = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(600)"
     args = [TRAINYARD, "profile", "--cpus", "1", "--out", "p.yaml", "--", sys.executable, "-c", code]
     with subprocess.Popen(args, cwd=tmp_path, stdout=-1, stderr=-1, text=True) as running:
         pid = tmp_path / "pid"

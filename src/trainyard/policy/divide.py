@@ -33,6 +33,8 @@ class Seat(NamedTuple):
 class Step(NamedTuple):
     """A way down the ladder: to which rung, what it frees of the node, what speed it costs."""
 
+    start: float  # rungs in between that free nothing of what is short are gone for good
+    lost: float  # speed lost by that
     to: int
     cpus: float
     memory: float
@@ -95,15 +97,16 @@ def squeeze(seats: list[Seat], places: list[float], room: Room = WHOLE) -> None:
             useful = min(some * step.cpus, short_cpus) if lack[0] else 0.0
             if lack[1]:
                 useful += min(some * step.memory, short_memory)
-            if some * step.speed < cheapest * useful:
-                best, cheapest, part = n, some * step.speed / useful, some
+            cost = step.lost + some * step.speed
+            if cost < cheapest * useful:
+                best, cheapest, part = n, cost / useful, some
         if best < 0:
             return
         step = steps[best]
         assert step is not None
         short_cpus -= part * step.cpus
         short_memory -= part * step.memory
-        places[best] = _snap(places[best] + part * (step.to - places[best]))
+        places[best] = _snap(step.start + part * (step.to - step.start))
         steps[best] = _down(seats[best], places[best], lack)
 
 
@@ -132,17 +135,22 @@ def _down(seat: Seat, place: float, lack: tuple[bool, bool]) -> Step | None:
     """The way down to the next rung where there is less of what the node lacks; None if there is no such."""
     ladder = seat.ladder
     cpus, memory = ladder.at(place)
-    first = to = math.ceil(place) - 1
+    to = math.ceil(place) - 1
     while to >= 0 and not ((lack[0] and ladder.cpus[to] < cpus) or (lack[1] and ladder.memory[to] < memory)):
         to -= 1
     if to < 0:
         return None
+    start = min(place, to + 1.0)
+    cpus, memory = ladder.at(start)
+    speed = speed_at(ladder, start)
     return Step(
+        start,
+        speed_at(ladder, place) - speed,
         to,
         (cpus - ladder.cpus[to]) * seat.part,
         (memory - ladder.memory[to]) * seat.part,
-        speed_at(ladder, place) - ladder.speed[to],
-        to == first and ladder.between[to],
+        speed - ladder.speed[to],
+        ladder.between[to],
     )
 
 
