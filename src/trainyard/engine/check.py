@@ -33,6 +33,8 @@ def _check_gang(snapshot: Snapshot, job: Job, allocation: Allocation) -> None:
         allocation.shares
     ):
         raise PlanError(f"job {job.job_id}: a node is named twice")
+    profile = job.profile
+    apart = profile is not None and profile.apart
     for node, gpus, servers, cpus, memory_gb in allocation.shares:
         at = nodes.index.get(node)
         if at is None:
@@ -41,6 +43,17 @@ def _check_gang(snapshot: Snapshot, job: Job, allocation: Allocation) -> None:
             raise PlanError(f"job {job.job_id} needs {job.gpu_type} but gets GPUs of {node}")
         if gpus < 0 or servers < 0 or cpus < -EPSILON or memory_gb < -EPSILON:
             raise PlanError(f"job {job.job_id} gets less than nothing on {node}")
+        if apart and not _feeds(job, gpus, servers, cpus, memory_gb):
+            raise PlanError(f"job {job.job_id} gets less on {node} than its workers and servers there need")
+
+
+def _feeds(job: Job, gpus: int, servers: int, cpus: float, memory_gb: float) -> bool:
+    """Whether workers and parameter servers get what each of them asks for."""
+    server = job.profile.server if job.profile is not None else None
+    worker_cpus, worker_gb = job.asked_per_gpu
+    need_cpus = gpus * (worker_cpus or 0.0) + (servers * server.cpus if server else 0.0)
+    need_gb = gpus * (worker_gb or 0.0) + (servers * server.memory_gb if server else 0.0)
+    return cpus >= need_cpus - EPSILON and memory_gb >= need_gb - EPSILON
 
 
 def _check_room(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) -> None:

@@ -44,11 +44,12 @@ class JobCancelled:
 
 @dataclass(slots=True)
 class ProgressReported:
-    """A running job says how much is left; without such reports the speed model is believed."""
+    """A running job says how much is left, and its loss; without such reports the speed model is believed."""
 
     time_s: float
     job_id: str
     remaining_samples: float
+    loss: float | None = None
 
 
 @dataclass(slots=True)
@@ -88,12 +89,17 @@ Event = (
 
 @dataclass(slots=True)
 class Start:
-    """Start the job (again) with this allocation; by the speed model it will be done at `finish_s`."""
+    """Start the job (again) with this allocation; by the speed model it will be done at `finish_s`.
+
+    A job whose batch grew with its workers since its last run multiplies its learning rate by `lr_factor`
+    (linear scaling, Goyal et al. 2017).
+    """
 
     job_id: str
     allocation: Allocation
     samples_per_s: float
     finish_s: float
+    lr_factor: float = 1.0
 
 
 @dataclass(slots=True)

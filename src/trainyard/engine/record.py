@@ -23,6 +23,7 @@ class Record:
     held: Allocation | None = None  # what its processes occupy; None when it has none
     stopping: bool = False  # it still blocks its nodes
     first_start_s: float | None = None
+    trained_with: int = 0  # GPUs of its last run
     run_since_s: float = 0.0  # when the present run began to make progress
     restarts: int = 0
     preemptions: int = 0

@@ -90,6 +90,7 @@ class Yard:
             Sensitivity(cluster, self.speed),
             seed=seed,
             restart_s=restart_s,
+            start_s=start_s,
         )
         self._special = 0  # running jobs with CPUs or memory of their own choice
         self._out: list[Instruction] = []
@@ -164,6 +165,9 @@ class Yard:
         cells[C.SINCE][row] = event.time_s
         if self.waiting.journal is not None:
             self.waiting.journal.append(event.job_id)  # a stopping job's place in line may change
+        if event.loss is not None:
+            done = cells[C.TOTAL][row] - event.remaining_samples
+            self._view.observed.reported(event.job_id, done, event.loss)
 
     def _leave(self, record: Record, state: State, now: float, cause: str) -> None:
         """A job is over, one way or another."""
@@ -192,6 +196,7 @@ class Yard:
             )
         )
         self.table.remove(job_id)
+        self._view.observed.forget(job_id)
         del self.records[job_id]
         self._start_pending(now)
 
@@ -278,7 +283,7 @@ class Yard:
         else:
             self._target(record, after, now)
             self.pending[job_id] = None
-            if running and record.held is not None and record.held.workers == after.workers:
+            if running and record.held is not None and record.held.seats == after.seats:
                 return  # it may have to wait for somebody to make room
         if running:
             self._stop(record, now, "preempted" if after is None else "its workers change")
@@ -332,10 +337,13 @@ class Yard:
     def _start(self, record: Record, allocation: Allocation, now: float) -> None:
         first = record.first_start_s is None
         stall_s = self._start_s if first else self._view.restart_cost(record.job)
+        lr_factor = 1.0
         if first:
             record.first_start_s = now
         else:
             record.restarts += 1
+            lr_factor = _lr_factor(record, allocation.gpus)
+        record.trained_with = allocation.gpus
         record.held = allocation
         rate = self._rate(record.job, allocation)
         cells, row = self.table.cells, self.table.row_of[record.job.job_id]
@@ -343,7 +351,7 @@ class Yard:
         cells[C.SINCE][row] = record.run_since_s = now + stall_s
         record.saved = left = cells[C.REMAINING][row]
         self._change(record, RUNNING, now, "started" if first else "resumed", allocation)
-        self._out.append(Start(record.job.job_id, allocation, rate, now + stall_s + left / rate))
+        self._out.append(Start(record.job.job_id, allocation, rate, now + stall_s + left / rate, lr_factor))
 
     def _rate(self, job: Job, allocation: Allocation) -> float:
         rate = self.speed.rate(job, allocation)
@@ -398,8 +406,12 @@ class Yard:
         since = cells[C.SINCE][row]
         left = cells[C.REMAINING][row]
         if now > since:
-            left = cells[C.REMAINING][row] = max(0.0, left - cells[C.RATE][row] * (now - since))
+            done = cells[C.RATE][row] * (now - since)
+            left = cells[C.REMAINING][row] = max(0.0, left - done)
             cells[C.SINCE][row] = now
+            if record.job.elastic and record.held is not None:
+                held = record.held
+                self._view.observed.ran(record.job.job_id, (held.gpus, held.servers), now - since, done)
         return left
 
     def _note_checkpoint(self, record: Record, now: float) -> None:
@@ -443,3 +455,11 @@ class Yard:
         from trainyard.engine.validate import validate_yard
 
         validate_yard(self)
+
+
+def _lr_factor(record: Record, gpus: int) -> float:
+    """How much the learning rate has to grow with the batch."""
+    profile = record.job.profile
+    if profile is not None and profile.scaling == "strong":
+        return 1.0  # the batch stays as it is
+    return gpus / record.trained_with

@@ -8,6 +8,7 @@ from trainyard.errors import did_you_mean
 from trainyard.files.place import Place
 from trainyard.model.cluster import Cluster, Node
 from trainyard.model.job import Job
+from trainyard.model.profile import Demand
 
 NOWHERE = Place()
 SLACK = 1e-9  # CPUs and memory are floats: 0.1 x 3 must fit into 0.3
@@ -40,8 +41,11 @@ class JobCheck:
             gpus = f"{job.least_gpus} {job.gpu_type} GPUs" if job.gpu_type else f"{job.least_gpus} GPUs"
             what = f"job '{job.job_id}' needs {gpus}; the cluster has {room}, ask for at most that"
             raise place.error(what, "gpus" if job.min_gpus is None else "min_gpus")
-        if job.cpus is not None or job.memory_gb is not None:
-            self._check_beside(job, place, (job.cpus or 0.0) / job.gpus, (job.memory_gb or 0.0) / job.gpus)
+        if job.particular:
+            cpus, memory_gb = job.asked_per_gpu
+            self._check_beside(job, place, cpus or 0.0, memory_gb or 0.0)
+            if job.profile is not None and job.profile.apart and job.profile.server is not None:
+                self._check_servers(job, place, cpus or 0.0, memory_gb or 0.0, job.profile.server)
 
     def _check_beside(self, job: Job, place: Place, cpus: float, memory_gb: float) -> None:
         """See that enough GPUs have beside them the CPUs and the memory that each worker asks for."""
@@ -52,6 +56,17 @@ class JobCheck:
         field, asked = ("cpus", f"{cpus:g} CPUs") if short_of_cpus else ("memory_gb", f"{memory_gb:g} GB")
         what = f"job '{job.job_id}' asks for {asked} with each of {job.least_gpus} GPUs"
         raise place.error(f"{what}; the nodes have room for {room} such GPUs, ask for less", field)
+
+    def _check_servers(self, job: Job, place: Place, cpus: float, memory_gb: float, server: Demand) -> None:
+        """See that there is room for a parameter server beside each worker, somewhere."""
+        nodes, count = self._nodes[""], job.least_gpus
+        for has, each, worker, unit in (
+            ([node.cpus for node in nodes], server.cpus, cpus, "CPUs"),
+            ([node.memory_gb for node in nodes], server.memory_gb, memory_gb, "GB"),
+        ):
+            if each > max(has) + SLACK or count * (each + worker) > sum(has) + SLACK:
+                what = f"job '{job.job_id}' needs {count} parameter servers of {each:g} {unit} each"
+                raise place.error(f"{what}; the nodes have no room for them, ask for less", "profile.server")
 
     def _room(self, gpu_type: str, cpus: float, memory_gb: float) -> int:
         key = (gpu_type, cpus, memory_gb)

@@ -210,6 +210,8 @@ PROFILE_KINDS = {
     bool: Flag,
     str: Text,
     "per_sample_s": dict[Text, Positive],
+    "b1": Positive,
+    "epoch_samples": Positive,
     "outliers": CountFrom0,
     "r2": AtMostOne,
 }

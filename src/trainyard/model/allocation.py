@@ -47,11 +47,21 @@ class Allocation:
 
     @property
     def workers(self) -> tuple[tuple[str, int], ...]:
-        """(node, GPUs) pairs: a change here restarts the job, a change of CPUs or memory does not."""
+        """(node, GPUs) pairs."""
         shares = self.shares
         if len(shares) == 1:
             return (shares[0][:2],)
         return tuple([share[:2] for share in shares])
+
+    @property
+    def servers(self) -> int:
+        """Parameter servers on all nodes."""
+        return sum([share.servers for share in self.shares])
+
+    @property
+    def seats(self) -> tuple[tuple[str, int, int], ...]:
+        """(node, GPUs, servers): a change here restarts the job, a change of CPUs or memory does not."""
+        return tuple([share[:3] for share in self.shares])
 
 
 Wakes = tuple[tuple[str, float], ...]

@@ -32,14 +32,34 @@ class Job:
     checkpoint_s: float = DEFAULT_CHECKPOINT_S
     least_gpus: int = field(init=False, repr=False, compare=False)  # fewest GPUs the job can run with
     most_gpus: int = field(init=False, repr=False, compare=False)  # most GPUs the job can use
-    particular: bool = field(init=False, repr=False, compare=False)  # asks for its own CPUs or memory
+    # Whether it asks for CPUs or memory of its own choice, itself or by its profile.
+    particular: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "least_gpus", self.gpus if self.min_gpus is None else self.min_gpus)
         object.__setattr__(self, "most_gpus", self.gpus if self.max_gpus is None else self.max_gpus)
-        object.__setattr__(self, "particular", self.cpus is not None or self.memory_gb is not None)
+        own = self.cpus is not None or self.memory_gb is not None
+        object.__setattr__(self, "particular", own or (self.profile is not None and self.profile.apart))
 
     @property
     def elastic(self) -> bool:
         """Whether the job may run with other than the requested GPUs."""
         return self.least_gpus != self.most_gpus
+
+    @property
+    def servers(self) -> int:
+        """Parameter servers that go with the requested GPUs: one for each worker."""
+        return self.gpus if self.profile is not None and self.profile.serves else 0
+
+    @property
+    def asked_per_gpu(self) -> tuple[float | None, float | None]:
+        """CPUs and GB that each worker asks for; None stands for its node's proportional share."""
+        cpus = None if self.cpus is None else self.cpus / self.gpus
+        memory_gb = None if self.memory_gb is None else self.memory_gb / self.gpus
+        if self.profile is not None and self.profile.apart and self.profile.worker is not None:
+            worker = self.profile.worker
+            return (
+                worker.cpus if cpus is None else cpus,
+                worker.memory_gb if memory_gb is None else memory_gb,
+            )
+        return cpus, memory_gb

@@ -116,6 +116,20 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True)
+class Loss:
+    """How a job's loss falls: 1 / (b0 k + b1) + b2 after k epochs of epoch_samples samples each.
+
+    Nothing in the speed depends on it. A simulated job reports these losses, so that a policy which is told
+    nothing in advance can predict from them when the job will have converged.
+    """
+
+    b0: float
+    b1: float
+    b2: float
+    epoch_samples: float
+
+
+@dataclass(frozen=True, slots=True)
 class Fit:
     """How well a fitted profile tells the speeds that it was fitted to.
 
@@ -138,6 +152,10 @@ class Profile:
     """What is known of a job's speed.
 
     batch    samples of a step: of the whole job (scaling "strong") or of each worker ("weak")
+    worker   CPUs and memory that each worker needs at least
+    server   CPUs and memory that each parameter server holds. With both given, a job with parameter servers
+             holds exactly that, and its servers may sit on other nodes than its workers; else they sit beside
+             the workers and live on the share of these.
     """
 
     name: str = ""
@@ -151,4 +169,15 @@ class Profile:
     worker: Demand | None = None
     server: Demand | None = None
     restart_s: float = 10.0
+    loss: Loss | None = None
     fit: Fit | None = None
+
+    @property
+    def serves(self) -> bool:
+        """Whether gradients go through parameter servers."""
+        return self.sync is not None and self.sync.kind == "ps"
+
+    @property
+    def apart(self) -> bool:
+        """Whether parameter servers hold resources of their own."""
+        return self.serves and self.worker is not None and self.server is not None

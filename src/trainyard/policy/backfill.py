@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trainyard.model.allocation import Allocation
-from trainyard.policy.pack import EPSILON
+from trainyard.policy.servers import EPSILON
 from trainyard.policy.snapshot import Column, Free, Snapshot
 from trainyard.policy.stages import Place, Request
 

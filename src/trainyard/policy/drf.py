@@ -13,9 +13,10 @@ from typing import Literal
 import numpy as np
 
 from trainyard.model.cluster import Floats, Ints
+from trainyard.model.job import Job
 from trainyard.policy.select import greedy
 from trainyard.policy.snapshot import Column, Snapshot
-from trainyard.policy.stages import Size
+from trainyard.policy.stages import Size, Sizes
 
 C = Column
 TINY = 1e-9
@@ -29,13 +30,20 @@ def dominant_share_per_gpu(snapshot: Snapshot, rows: Ints, demand: Demand) -> Fl
     if demand == "best":
         cpus, memory_gb = snapshot.sensitivity.best_demands(jobs)
     else:
-        asked = [(j.cpus or 0.0, j.memory_gb or 0.0, j.gpus) for j in jobs]
-        all_cpus, all_memory, gpus = np.array(asked, dtype=np.float64).reshape(-1, 3).T
-        cpus, memory_gb = all_cpus / gpus, all_memory / gpus
+        cpus, memory_gb = np.array([_asked(job) for job in jobs], dtype=np.float64).reshape(-1, 2).T
     share = np.maximum(share, cpus / max(float(nodes.cpus.sum()), TINY))
     share = np.maximum(share, memory_gb / max(float(nodes.memory_gb.sum()), TINY))
     per_gpu: Floats = share / snapshot.table.column(C.WEIGHT)[rows]
     return per_gpu
+
+
+def _asked(job: Job) -> tuple[float, float]:
+    """CPUs and GB that go with a GPU because the job says so, a server's included."""
+    cpus, memory_gb = job.asked_per_gpu
+    server = job.profile.server if job.profile is not None and job.profile.apart else None
+    return (cpus or 0.0) + (server.cpus if server else 0.0), (memory_gb or 0.0) + (
+        server.memory_gb if server else 0.0
+    )
 
 
 class Drf(Size):
@@ -44,7 +52,7 @@ class Drf(Size):
     def __init__(self, demand: Demand = "asked") -> None:
         self.demand = demand
 
-    def sizes(self, snapshot: Snapshot, ranked: Ints) -> Ints | None:
+    def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
         """Return GPUs for each ranked row."""
         least = snapshot.table.column(C.LEAST)[ranked].astype(np.int64)
         most = snapshot.table.column(C.MOST)[ranked].astype(np.int64)
@@ -62,4 +70,4 @@ class Drf(Size):
                 heapq.heapreplace(heap, (float(sizes[i] * share[i]), i))
             else:
                 heapq.heappop(heap)
-        return sizes
+        return Sizes(sizes)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from trainyard.model.cluster import Ints
 from trainyard.policy.snapshot import Snapshot
-from trainyard.policy.stages import Size
+from trainyard.policy.stages import Size, Sizes
 
 
 class Fixed(Size):
     """Whole gangs of the requested size."""
 
-    def sizes(self, snapshot: Snapshot, ranked: Ints) -> Ints | None:
+    def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes | None:
         """Return None: as requested."""
         return None

@@ -9,12 +9,11 @@ import numpy as np
 
 from trainyard.model.allocation import Allocation, Share
 from trainyard.model.cluster import NodeTable
-from trainyard.policy.levels import Levels, Parts, fewest_nodes, levels_of, total, within
+from trainyard.policy.levels import Levels, Parts, fewest_nodes, first, levels_of, total, within
 from trainyard.policy.select import by_speed
+from trainyard.policy.servers import EPSILON, with_servers
 from trainyard.policy.snapshot import Free
 from trainyard.policy.stages import Place, Request
-
-EPSILON = 1e-6  # CPUs and gigabytes: far below what anybody asks for, far above rounding
 
 
 def usable_gpus(request: Request, free: Free, nodes: NodeTable) -> Levels:
@@ -41,19 +40,51 @@ def by_type(request: Request, free: Free, nodes: NodeTable) -> Sequence[Levels]:
     return [of_type for of_type in of_types if total(of_type) >= request.gpus]
 
 
-def allocate(request: Request, parts: Parts, free: Free, nodes: NodeTable) -> Allocation:
-    """Turn (node, GPUs) into an allocation and debit `free`."""
+def allocate(request: Request, parts: Parts, free: Free, nodes: NodeTable) -> Allocation | None:
+    """Turn (node, GPUs) into an allocation and debit `free`; None if its servers find no room."""
+    shares: list[Share] | None = worker_shares(request, parts, nodes)
+    if request.servers and shares is not None:
+        shares = with_servers(request, shares, free, nodes)
+    return None if shares is None else debit(request, shares, free, nodes)
+
+
+def worker_shares(request: Request, parts: Parts, nodes: NodeTable) -> list[Share]:
+    """What the workers hold on each node."""
+    own_cpus, own_memory = request.cpus_per_gpu, request.memory_per_gpu
     shares = []
-    _, _, _, own_cpus, own_memory, servers = request
-    if own_cpus is not None or own_memory is not None:
-        free.plain = False  # from now on a free GPU does not mean that its share is free
     for i, gpus in parts:
         cpus, memory = nodes.share_per_gpu[i]
         cpus = gpus * (cpus if own_cpus is None else own_cpus)
         memory = gpus * (memory if own_memory is None else own_memory)
-        shares.append(Share(nodes.ids[i], gpus, gpus * servers, cpus, memory))
-        free.add(i, -gpus, -cpus, -memory)
+        shares.append(Share(nodes.ids[i], gpus, 0, cpus, memory))
+    return shares
+
+
+def debit(request: Request, shares: list[Share], free: Free, nodes: NodeTable) -> Allocation:
+    """Take what a job holds out of what is free."""
+    if request.cpus_per_gpu is not None or request.memory_per_gpu is not None:
+        free.plain = False  # from now on a free GPU does not mean that its share is free
+    for node, gpus, _, cpus, memory in shares:
+        free.add(nodes.index[node], -gpus, -cpus, -memory)
     return Allocation(tuple(shares))
+
+
+def one_node(request: Request, free: Free, nodes: NodeTable) -> list[Share] | None:
+    """Put workers and servers on one node, the one with the fewest free GPUs that has room for all."""
+    server, servers, gpus = request.server, request.servers, request.gpus
+    allowed = -1 if request.gpu_type < 0 else nodes.mask_of_type[request.gpu_type]
+    if server is None or request.cpus_per_gpu is None or request.memory_per_gpu is None:
+        return None
+    cpus = gpus * request.cpus_per_gpu + servers * server.cpus
+    memory_gb = gpus * request.memory_per_gpu + servers * server.memory_gb
+    for level in free.levels[gpus:]:
+        mask = level & allowed
+        while mask:
+            i = first(mask)
+            if free.cpus[i] + EPSILON >= cpus and free.memory_gb[i] + EPSILON >= memory_gb:
+                return [Share(nodes.ids[i], gpus, servers, cpus, memory_gb)]
+            mask &= mask - 1
+    return None
 
 
 class Pack(Place):
@@ -66,6 +97,10 @@ class Pack(Place):
         """Place one gang."""
         if free.total < request.gpus:
             return None
+        if request.server is not None:
+            together = one_node(request, free, nodes)
+            if together is not None:
+                return debit(request, together, free, nodes)
         for usable in by_type(request, free, nodes):
             parts = fewest_nodes(usable, request.gpus)
             if parts is not None and not (self.require and self._scattered(request, nodes, len(parts))):

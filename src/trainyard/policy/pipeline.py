@@ -32,7 +32,8 @@ class Policy:
             changes = self.tune.share(snapshot, changes)
         if not changes:
             return snapshot.unchanged
-        return Plan(snapshot.running, changes, self.order.wakes(snapshot, changes))
+        wakes = self.order.wakes(snapshot, changes) + self.size.wakes(snapshot, changes)
+        return Plan(snapshot.running, changes, wakes)
 
     def _select(self, snapshot: Snapshot) -> Changes:
         """Return who starts, stops, moves or changes size."""

@@ -17,12 +17,7 @@ class Proportional(Tune):
 
 def proportional_request(job: Job, gpus: int, gpu_type: int) -> Request:
     """Ask for the node's share, or for the job's own numbers."""
-    sync = job.profile.sync if job.profile is not None else None
-    return Request(
-        job,
-        gpus,
-        gpu_type,
-        None if job.cpus is None else job.cpus / job.gpus,
-        None if job.memory_gb is None else job.memory_gb / job.gpus,
-        1 if sync is not None and sync.kind == "ps" else 0,
-    )
+    profile = job.profile
+    if profile is None or not profile.serves:
+        return Request(job, gpus, gpu_type, *job.asked_per_gpu)
+    return Request(job, gpus, gpu_type, *job.asked_per_gpu, gpus, profile.server if profile.apart else None)

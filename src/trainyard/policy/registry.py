@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from trainyard.policy.doubling import Doubling
 from trainyard.policy.drf import Drf
+from trainyard.policy.even import Even
 from trainyard.policy.fixed import Fixed
 from trainyard.policy.opt import SynergyOpt
+from trainyard.policy.optimus import Optimus
 from trainyard.policy.order import Fifo, Ftf, Las, Sjf, Srsf, Srtf, Tiresias
 from trainyard.policy.pack import Pack
 from trainyard.policy.proportional import Proportional
@@ -62,11 +65,24 @@ ENTRIES: dict[str, Entry] = {
             "equal dominant shares, one GPU at a time; demand=best counts CPUs and memory",
         ),
         Entry(
+            "optimus",
+            ("size",),
+            Optimus,
+            "one worker or server at a time where it saves most (Optimus); mode=learn needs no profiles",
+        ),
+        Entry(
+            "doubling",
+            ("size",),
+            Doubling,
+            "doubles the job that gains most per GPU (ring doubling); mode=explore tries sizes first",
+        ),
+        Entry(
             "pack",
             ("place",),
             Pack,
             "fewest nodes, best fit; consolidate=require waits rather than span more",
         ),
+        Entry("even", ("place",), Even, "the same on each of the fewest nodes (Optimus)"),
         Entry("spread", ("place",), Spread, "workers over as many nodes as possible, the emptiest first"),
         Entry("tetris", ("place",), Tetris, "where demand and free resources are best aligned (Tetris)"),
         Entry("random", ("place",), Random, "random nodes: the reference to beat"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from trainyard.policy.pipeline import Policy
 
 C = Column
+# Sizes are chosen anew without the jobs that found no place, even at their smallest, if more stays idle.
+IDLE = 0.05
 Changes = dict[str, Allocation | None]
 
 
@@ -31,6 +34,7 @@ class Reselection:
         self.held = snapshot.table.column(C.HELD)
         self.fixed = isinstance(policy.size, Fixed)
         self.one_type = len(snapshot.nodes.types) == 1
+        self.idle = 0  # GPUs that the last attempt left
 
     def run(self) -> Changes:
         """Return who starts, stops, moves or changes size."""
@@ -45,7 +49,7 @@ class Reselection:
         barred: Mask | None = None
         while True:
             changes, failed = self._realise(self._choose(barred))
-            if failed is None:
+            if failed is None or not (self.fixed or self.idle > IDLE * self.snapshot.up_gpus):
                 return changes
             barred = failed if barred is None else barred | failed
 
@@ -81,13 +85,19 @@ class Reselection:
             return _Choice(rows, target)
         ranked = self._ranked(barred)
         sizes = self.policy.size.sizes(self.snapshot, ranked)
-        demand = self.table.column(C.GPUS)[ranked] if sizes is None else sizes.astype(np.float64)
+        demand = self.table.column(C.GPUS)[ranked] if sizes is None else sizes.gpus.astype(np.float64)
+        if not self.policy.order.preemptive:
+            demand = np.where(demand > 0, demand, self.held[ranked])  # nobody is stopped
         target = np.zeros(self.held.size)
+        servers: Ints | None = None
+        if sizes is not None and sizes.servers is not None:
+            servers = np.zeros(self.held.size, dtype=np.int64)
+            servers[ranked] = sizes.servers
         if self.one_type:
             fits = greedy(demand, self.snapshot.up_gpus) & (demand > 0)
             target[ranked[fits]] = demand[fits]
-            return _Choice(ranked[fits], target)
-        return self._from_pools(ranked, demand, target)
+            return _Choice(ranked[fits], target, servers=servers)
+        return self._from_pools(ranked, demand, target)._replace(servers=servers)
 
     def _ranked(self, barred: Mask | None) -> Ints:
         ranked = self.policy.order.rank(self.snapshot)
@@ -116,6 +126,8 @@ class Reselection:
         changed = target != self.held
         if types is not None:
             changed |= types >= 0
+        if choice.servers is not None:
+            changed |= self._other_servers(choice.servers)
         rows = changed.nonzero()[0]
         if not rows.size:
             return {}, None
@@ -126,13 +138,24 @@ class Reselection:
         for row in rows[target[rows] > 0].tolist():
             if failed is not None and failed[row]:
                 continue
-            allocation = self._put(row, int(target[row]), -1 if types is None else int(types[row]), scratch)
+            type_ = -1 if types is None else int(types[row])
+            servers = None if choice.servers is None else int(choice.servers[row])
+            allocation = self._put(row, int(target[row]), type_, scratch, servers)
             if allocation is not None:
                 changes[self.table.jobs[row].job_id] = allocation
             else:
                 alike = self._alike(choice, row, changes)
                 failed = alike if failed is None else failed | alike
+        self.idle = scratch.total
         return changes, failed
+
+    def _other_servers(self, servers: Ints) -> Mask:
+        """Rows of jobs that run with other parameter servers than they should."""
+        other: Mask = np.zeros(self.held.size, dtype=np.bool_)
+        for row in servers.nonzero()[0].tolist():
+            held = self.snapshot.running.get(self.table.jobs[row].job_id)
+            other[row] = held is not None and held.servers != servers[row]
+        return other
 
     def _release(self, rows: list[int]) -> tuple[Free, Changes]:
         """Give back what running jobs hold that do not stay as they are."""
@@ -151,11 +174,23 @@ class Reselection:
         least = gpus if self.fixed else int(self.table.data[C.LEAST, row])
         return range(gpus, least - 1, -1)
 
-    def _put(self, row: int, gpus: int, gpu_type: int, scratch: Free) -> Allocation | None:
+    def _cuts(self, row: int, gpus: int) -> Iterator[int]:
+        """Sizes to try for a place: halves of the chosen one down to the least."""
+        yield gpus
+        least = gpus if self.fixed else int(self.table.data[C.LEAST, row])
+        while gpus > least:
+            gpus = max(gpus // 2, least)
+            yield gpus
+
+    def _put(
+        self, row: int, gpus: int, gpu_type: int, scratch: Free, servers: int | None = None
+    ) -> Allocation | None:
         if gpu_type < 0:
             gpu_type = int(self.table.cells[C.TYPE][row])
-        for size in self._sizes(row, gpus):
+        for size in self._cuts(row, gpus):
             request = self.policy.tune.request(self.snapshot, self.table.jobs[row], size, gpu_type)
+            if servers:
+                request = request._replace(servers=max(1, round(servers * size / gpus)))
             allocation = self.policy.place.put(request, scratch, self.snapshot.nodes, self.snapshot.seed)
             if allocation is not None:
                 return allocation
@@ -179,3 +214,4 @@ class _Choice(NamedTuple):
     rows: Ints  # those that run, first come first
     target: Floats  # GPUs of every row of the table
     types: Ints | None = None  # GPU type of every row; -1: what it holds, or any
+    servers: Ints | None = None  # parameter servers of every row; None: one for each worker

@@ -18,6 +18,7 @@ from trainyard.model.cluster import Floats, Ints, NodeTable
 from trainyard.model.job import Job
 from trainyard.model.speed import Sensitivity, SpeedModel
 from trainyard.policy.levels import levels_of
+from trainyard.policy.observed import Observed, Ran
 
 
 class Column:
@@ -220,6 +221,8 @@ class Snapshot:
     met: float = 0.0  # integral of the number of active jobs over time
     seed: int = 0
     restart_s: float | None = None  # of every job; None: what its profile says
+    start_s: float = 0.0  # of every job's first start
+    observed: Observed = field(default_factory=Observed)
     still: bool = False  # nobody got or lost anything since the last decision
     lines: object = None  # waiting jobs as an order keeps them sorted from decision to decision
     unchanged: Plan = field(init=False)  # the plan that leaves everything as it is
@@ -235,6 +238,7 @@ class Snapshot:
             waiting=self.waiting.fork(),
             running=self.running.copy(),
             free=self.free.copy(),
+            observed=self.observed.copy(),
             lines=None,
         )
 
@@ -263,6 +267,15 @@ class Snapshot:
         if self.restart_s is not None:
             return self.restart_s
         return job.profile.restart_s if job.profile is not None else 0.0
+
+    def seen(self, row: int) -> Ran:
+        """Return the sizes a job has run at, the present one included."""
+        cells, job_id = self.table.cells, self.table.jobs[row].job_id
+        ran, rate = self.now_s - cells[C.SINCE][row], cells[C.RATE][row]
+        if ran <= 0 or rate <= 0:
+            return self.observed.seen(job_id, None)
+        held = self.running[job_id]
+        return self.observed.seen(job_id, ((held.gpus, held.servers), ran, rate * ran))
 
     def attained_gpu_s(self) -> Floats:
         """GPU-seconds every active job has held so far."""

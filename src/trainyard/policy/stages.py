@@ -9,6 +9,7 @@ from typing import ClassVar, Literal, NamedTuple
 from trainyard.model.allocation import Allocation, Wakes
 from trainyard.model.cluster import Floats, Ints, NodeTable
 from trainyard.model.job import Job
+from trainyard.model.profile import Demand
 from trainyard.policy.select import greedy
 from trainyard.policy.snapshot import Free, Snapshot
 
@@ -40,12 +41,23 @@ class Order(ABC):
         return ()
 
 
+class Sizes(NamedTuple):
+    """How big each ranked job should be."""
+
+    gpus: Ints  # 0: wait
+    servers: Ints | None = None  # parameter servers; None: one for each worker of a job that has any
+
+
 class Size(ABC):
     """How big is each job? `None` stands for: as requested, whole or not at all."""
 
     @abstractmethod
-    def sizes(self, snapshot: Snapshot, ranked: Ints) -> Ints | None:
-        """Return GPUs for each ranked row (0: wait), within the capacity of the cluster."""
+    def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes | None:
+        """Return the size of each ranked row, within the capacity of the cluster."""
+
+    def wakes(self, snapshot: Snapshot, changes: Changes) -> Wakes:
+        """Return when sizes may change by themselves, if these jobs start now and still run then."""
+        return ()
 
 
 class Request(NamedTuple):
@@ -56,7 +68,8 @@ class Request(NamedTuple):
     gpu_type: int = -1  # index of the only GPU type it may use, or -1
     cpus_per_gpu: float | None = None  # None: the node's GPU-proportional share
     memory_per_gpu: float | None = None
-    servers_per_gpu: int = 0
+    servers: int = 0
+    server: Demand | None = None  # what each server holds; None: it lives on its workers' share
 
 
 class Place(ABC):

@@ -190,16 +190,18 @@ def _alternate(sides: list[Floats], steps: Floats, bound: Ints, told: Floats) ->
 
 
 def _solve_side(seconds: Floats, steps: Floats, size: Floats, weights: Floats) -> Floats:
+    scale = np.sqrt(weights) / size
+    return nonnegative(seconds * scale[:, None], steps * scale, np.sqrt(RIDGE))
+
+
+def nonnegative(rows: Floats, goal: Floats, ridge: float | Floats) -> Floats:
+    """Solve rows x unknowns = goal by least squares, no unknown negative; a ridge pulls idle ones to zero."""
     from scipy.optimize import nnls
 
-    scale = np.sqrt(weights) / size
-    rows = seconds * scale[:, None]
     length = np.sqrt((rows**2).sum(axis=0))
     length[length == 0] = 1.0
-    ridge = np.sqrt(RIDGE) * np.eye(len(length))
-    solved, _ = nnls(
-        np.vstack([rows / length, ridge]), np.concatenate([steps * scale, np.zeros(len(length))])
-    )
+    pull = ridge * np.eye(len(length))
+    solved, _ = nnls(np.vstack([rows / length, pull]), np.concatenate([goal, np.zeros(len(length))]))
     unknowns: Floats = solved / length
     return unknowns
 

@@ -11,7 +11,7 @@ GPUs' speeds, in GPU-seconds per second. A job without GPUs stands still.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ from trainyard.errors import InputError
 from trainyard.model.allocation import Allocation
 from trainyard.model.cluster import Cluster, Floats, Ints, NodeTable
 from trainyard.model.job import Job
-from trainyard.model.profile import Compute, Profile, Sync
+from trainyard.model.profile import Compute, Demand, Profile, Sync
 from trainyard.model.speed.allreduce import allreduce_s
 from trainyard.model.speed.compute import per_sample_s, samples_per_step, variable_s
 from trainyard.model.speed.inputs import input_cpu_s, input_storage_s
@@ -59,6 +59,7 @@ class _Known:
     cpu_memory: Table | None
     rates: dict[_Row, float] = field(default_factory=dict)
     reference_rates: dict[int, float] = field(default_factory=dict)
+    surfaces: dict[tuple[object, ...], Floats] = field(default_factory=dict)
 
 
 class SpeedModel:
@@ -75,6 +76,7 @@ class SpeedModel:
         self._packings = [Packing([n for n in cluster.nodes if n.gpu_type == t]) for t in table.types]
         self._reference_type = _nearest_to_one(table)
         self._profiles: dict[int, _Known] = {}
+        self._surfaces: dict[tuple[object, ...], Floats] = {}  # of jobs without a profile
 
     def bulk(self, profile: Profile | None, shapes: Shapes) -> Floats:
         """Samples per second of each shape; GPU-seconds per second without a profile."""
@@ -88,7 +90,7 @@ class SpeedModel:
         if job.profile is None:
             return self._linear_rate(allocation)
         known = self._know(job.profile)
-        row = self._row(allocation)
+        row = self._row(allocation, job.profile.server if job.profile.apart else None)
         speed = known.rates.get(row)
         if speed is None:
             speed = float(self.bulk(job.profile, _shapes([row], len(self._types)))[0])
@@ -129,10 +131,40 @@ class SpeedModel:
             workers = np.zeros((1, len(self._types)), dtype=np.int64)
             workers[0, self._reference_type] = job.gpus
             at_one = known.per_sample_s * self._speeds
-            shapes = self.proportional(workers)
+            shapes = self.proportional(workers, np.array([job.servers]))
             speed = float(self._speed(known, shapes, at_one, np.ones(len(self._types)))[0])
             known.reference_rates[job.gpus] = speed
         return speed
+
+    def curve(self, job: Job, gpu_type: int, most: int) -> Floats:
+        """Samples per second with 0 to `most` GPUs of a type, packed; a server for each worker, if any.
+
+        The answer is one object for all jobs that are alike in this.
+        """
+        return self._surface(job, gpu_type, (most + 1,))
+
+    def surface(self, job: Job, gpu_type: int, most: int, servers: int) -> Floats:
+        """Samples per second by GPUs of a type, 0 to `most` (rows), and servers, 0 to `servers` (columns)."""
+        return self._surface(job, gpu_type, (most + 1, servers + 1))
+
+    def _surface(self, job: Job, gpu_type: int, shape: tuple[int, ...]) -> Floats:
+        known = self._surfaces if job.profile is None else self._know(job.profile).surfaces
+        cpus, memory_gb = job.asked_per_gpu
+        key = (gpu_type, shape, cpus, memory_gb)
+        speeds = known.get(key)
+        if speeds is None:
+            gpus, servers = np.indices((*shape, 1)[:2]).reshape(2, -1)
+            if len(shape) == 1 and job.profile is not None and job.profile.serves:
+                servers = gpus
+            workers = np.zeros((len(gpus), len(self._types)), dtype=np.int64)
+            workers[:, gpu_type] = gpus
+            shapes = self.proportional(workers, servers)
+            if cpus is not None:
+                shapes = replace(shapes, cpus=np.multiply(gpus, cpus, dtype=np.float64))
+            if memory_gb is not None:
+                shapes = replace(shapes, memory_gb=np.multiply(gpus, memory_gb, dtype=np.float64))
+            speeds = known[key] = self.bulk(job.profile, shapes).reshape(shape)
+        return speeds
 
     def total_samples(self, job: Job) -> float:
         """The whole work of a job: its samples, or what it does in its duration at the reference rate."""
@@ -206,7 +238,8 @@ class SpeedModel:
             total += count * speed
         return total
 
-    def _row(self, allocation: Allocation) -> _Row:
+    def _row(self, allocation: Allocation, server: Demand | None = None) -> _Row:
+        """What counts of an allocation; what its servers hold of their own does not feed the workers."""
         counts, servers, nodes = [0] * len(self._types), 0, 0
         intra = network = float("inf")
         cpus = memory_gb = storage_mbps = 0.0
@@ -222,6 +255,9 @@ class SpeedModel:
                 counts[self._type_of[share.node]] += share.gpus
                 storage_mbps += share.gpus * (node.storage_mbps / node.gpus)
         bandwidth = intra if nodes == 1 else network
+        if server is not None:
+            cpus -= servers * server.cpus
+            memory_gb -= servers * server.memory_gb
         return _Row(tuple(counts), servers, nodes, bandwidth, cpus, memory_gb, storage_mbps)
 
 

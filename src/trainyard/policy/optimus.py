@@ -1,0 +1,203 @@
+"""Size stage: Optimus (Peng et al., EuroSys'18), one worker or one parameter server at a time.
+
+Every job starts with its fewest workers and one server; then the one task that saves most time for its
+dominant share of the cluster is added, again and again, as long as it saves any and there is room. Jobs
+without parameter servers get workers only. With `mode=learn` nothing is known in advance: a new job first
+tries a few sizes, its speed is fitted to what was seen, and its end is predicted from the losses it reports.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from trainyard.model.allocation import Wakes
+from trainyard.model.cluster import Floats, Ints
+from trainyard.model.job import Job
+from trainyard.policy.explore import EXPLORE_S, Explorer
+from trainyard.policy.hysteresis import settle
+from trainyard.policy.predict import MOST_SERVERS, Beliefs, Learned, Told
+from trainyard.policy.snapshot import Snapshot
+from trainyard.policy.stages import Changes, Size, Sizes
+
+Vector = tuple[float, float, float]  # parts of the cluster's GPUs, CPUs and memory
+TINY = 1e-9
+# (workers, servers) to learn from: with five points all coefficients of the speed function can be told apart.
+RING_TRIALS = (1, 2, 4, 8)
+SERVER_TRIALS = ((1, 1), (2, 2), (2, 1), (1, 2), (4, 2))
+
+
+class Growth(NamedTuple):
+    """One job that can grow: what a sample costs at every size, and what it takes."""
+
+    left: float  # samples
+    pace: Sequence[Sequence[float]]  # seconds per sample by workers and servers
+    least: tuple[int, int]
+    most: tuple[int, int]
+    worker: Vector
+    server: Vector
+    trial: tuple[int, int] | None = None  # the size it has to try now
+
+
+class Optimus(Size):
+    """Adds the task that saves most time per dominant share of the cluster."""
+
+    def __init__(
+        self,
+        mode: Literal["told", "learn"] = "told",
+        hysteresis: bool = True,
+        explore_s: float = EXPLORE_S,
+    ) -> None:
+        self.explorer = Explorer(explore_s) if mode == "learn" else None
+        self.hysteresis = hysteresis
+
+    def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
+        """Return GPUs and servers for each ranked row."""
+        beliefs: Beliefs = Told(snapshot) if self.explorer is None else Learned(snapshot, losses=True)
+        trials = self._trials(beliefs, ranked)
+        growths = _growths(beliefs, ranked, trials)
+        target = grow(growths)
+        gpus, servers = target[:, 0], target[:, 1]
+        if self.hysteresis:
+            settle(beliefs, ranked, gpus, frozenset(trials), servers)
+        return Sizes(gpus, servers)
+
+    def wakes(self, snapshot: Snapshot, changes: Changes) -> Wakes:
+        """Return when trials end."""
+        return () if self.explorer is None else self.explorer.wakes(snapshot, changes)
+
+    def _trials(self, beliefs: Beliefs, ranked: Ints) -> dict[int, tuple[int, int]]:
+        """Position in the ranking -> size to try, of all jobs that have something left to try."""
+        if self.explorer is None:
+            return {}
+        trials = {}
+        for j, row in enumerate(ranked.tolist()):
+            trial = self.explorer.next(beliefs.snapshot, row, _trial_sizes(beliefs, row))
+            if trial is not None:
+                trials[j] = trial
+        return trials
+
+
+def grow(growths: Sequence[Growth]) -> Ints:
+    """Return workers and servers of each job, none to wait; earlier jobs come first when room is short."""
+    room = _Room()
+    sizes: list[tuple[int, int]] = []
+    for growth in growths:
+        workers, servers = growth.least
+        taken = room.take(_times(workers, growth.worker), _times(servers, growth.server))
+        sizes.append(growth.least if taken else (0, 0))
+    heap: list[tuple[float, int, bool]] = []
+    for j, growth in enumerate(growths):
+        if growth.trial is not None and sizes[j][0]:
+            more = growth.trial[0] - sizes[j][0], growth.trial[1] - sizes[j][1]
+            if room.take(_times(more[0], growth.worker), _times(more[1], growth.server)):
+                sizes[j] = growth.trial
+    for j, growth in enumerate(growths):
+        if growth.trial is None and sizes[j][0]:
+            _offer(heap, j, growth, sizes[j], room)
+    while heap:
+        _, j, server = heapq.heappop(heap)
+        growth, (workers, servers) = growths[j], sizes[j]
+        if room.take(growth.server if server else growth.worker):
+            sizes[j] = (workers, servers + 1) if server else (workers + 1, servers)
+        _offer(heap, j, growth, sizes[j], room)
+    return np.array(sizes, dtype=np.int64).reshape(-1, 2)
+
+
+class _Room:
+    """What is left of the cluster."""
+
+    def __init__(self) -> None:
+        self.left = (1.0 + TINY, 1.0 + TINY, 1.0 + TINY)
+
+    def holds(self, need: Vector) -> bool:
+        gpus, cpus, memory = self.left
+        return need[0] <= gpus and need[1] <= cpus and need[2] <= memory
+
+    def take(self, need: Vector, also: Vector = (0.0, 0.0, 0.0)) -> bool:
+        gpus, cpus, memory = self.left
+        left = (gpus - need[0] - also[0], cpus - need[1] - also[1], memory - need[2] - also[2])
+        fits = min(left) >= 0
+        if fits:
+            self.left = left
+        return fits
+
+
+def _times(count: int, each: Vector) -> Vector:
+    return count * each[0], count * each[1], count * each[2]
+
+
+def _offer(
+    heap: list[tuple[float, int, bool]], j: int, growth: Growth, size: tuple[int, int], room: _Room
+) -> None:
+    """Queue the better of one more worker and one more server, if it fits and saves any time."""
+    workers, servers = size
+    pace, best = growth.pace[workers][servers], 0.0
+    server = False
+    if servers < growth.most[1] and room.holds(growth.server):
+        best = (pace - growth.pace[workers][servers + 1]) / max(growth.server)
+        server = best > 0
+    if workers < growth.most[0] and room.holds(growth.worker):
+        gain = (pace - growth.pace[workers + 1][servers]) / max(growth.worker)
+        if gain > best:
+            best, server = gain, False
+    if best > 0:
+        heapq.heappush(heap, (-best * growth.left, j, server))
+
+
+def _growths(beliefs: Beliefs, ranked: Ints, trials: dict[int, tuple[int, int]]) -> list[Growth]:
+    """What each ranked job could become."""
+    nodes, jobs = beliefs.snapshot.nodes, beliefs.snapshot.table.jobs
+    total = (max(beliefs.snapshot.up_gpus, 1), float(nodes.cpus.sum()), float(nodes.memory_gb.sum()))
+    left: list[float] = beliefs.left.tolist()
+    # Seconds per sample by speeds; these are kept too, so that their id stays their own.
+    paces: dict[int, tuple[Floats, list[list[float]]]] = {}
+    growths = []
+    for j, row in enumerate(ranked.tolist()):
+        job, apart, trial = jobs[row], beliefs.apart(row), trials.get(j)
+        speeds = beliefs.surface(row) if apart else beliefs.curve(row)
+        known = paces.get(id(speeds))
+        if known is None:
+            with np.errstate(divide="ignore"):
+                known = paces[id(speeds)] = (speeds, (1.0 / speeds.reshape(len(speeds), -1)).tolist())
+        if trial is not None and not apart:
+            trial = trial[0], 0
+        growths.append(
+            Growth(
+                left[row],
+                known[1],
+                (job.least_gpus, int(apart)),
+                (job.most_gpus, min(job.most_gpus, MOST_SERVERS) if apart else 0),
+                *_tasks(job, total),
+                trial,
+            )
+        )
+    return growths
+
+
+def _tasks(job: Job, total: Vector) -> tuple[Vector, Vector]:
+    """Parts of the cluster that one worker and one server take."""
+    gpu = 1.0 / total[0]
+    cpus, memory_gb = job.asked_per_gpu
+    worker = (
+        gpu,
+        gpu if cpus is None else cpus / max(total[1], TINY),
+        gpu if memory_gb is None else memory_gb / max(total[2], TINY),
+    )
+    server = job.profile.server if job.profile is not None and job.profile.apart else None
+    if server is None:
+        return worker, (0.0, 0.0, 0.0)
+    return worker, (0.0, server.cpus / max(total[1], TINY), server.memory_gb / max(total[2], TINY))
+
+
+def _trial_sizes(beliefs: Beliefs, row: int) -> list[tuple[int, int]]:
+    """Sizes to learn from, as far as the job may have them."""
+    job = beliefs.snapshot.table.jobs[row]
+    if beliefs.apart(row):
+        return [(w, p) for w, p in SERVER_TRIALS if job.least_gpus <= w <= job.most_gpus]
+    serves = job.profile is not None and job.profile.serves
+    sizes = [w for w in RING_TRIALS if job.least_gpus <= w <= job.most_gpus]
+    return [(w, w if serves else 0) for w in sizes]
