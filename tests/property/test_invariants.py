@@ -10,32 +10,34 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from conftest import checked
+from conftest import ORDERS, checked
 from trainyard.cli.output import jobs_csv
 from trainyard.engine.failures import Failure
 from trainyard.engine.states import State
 from trainyard.files.job_check import check_jobs
 from trainyard.model.cluster import Cluster, GpuType, Node
 from trainyard.model.job import Job
+from trainyard.model.profile import Compute, Demand, Loss, Profile, Sync
 from trainyard.model.zoo import zoo_profile
 
-ORDERS = [
-    "fifo",
-    "fifo(fill=greedy)",
-    "fifo(fill=easy)",
-    "sjf",
-    "sjf(fill=easy)",
-    "srtf",
-    "srsf",
-    "las",
-    "las(threshold_gpu_s=50:400)",
-    "tiresias(threshold_gpu_s=100)",
-    "ftf",
+SIZES = [
+    "fixed",
+    "drf",
+    "doubling",
+    "doubling(mode=explore,explore_s=20)",
+    "optimus(hysteresis=false)",
+    "optimus(mode=learn,explore_s=20)",
+    "smd",
+    "smd(charge=used,utility=inverse)",
 ]
-SIZES = ["fixed", "drf"]
-PLACES = ["pack", "pack(consolidate=require)", "spread", "random"]
+PLACES = ["pack", "pack(consolidate=require)", "spread", "random", "even"]
 POLICIES = ["+".join(stages) for stages in product(ORDERS, SIZES, PLACES)]
-SLOW = settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+SERVED = Profile(batch=64, compute=Compute(0.01, {"V100": 0.001}), sync=Sync("ps", gradient_mb=50.0))
+APART = dataclasses.replace(
+    SERVED, worker=Demand(1.0, 8.0), server=Demand(0.5, 4.0), loss=Loss(0.1, 1.0, 0.2, 9e3)
+)
+PROFILES = [None, None, zoo_profile("resnet50"), SERVED, APART]
+SLOW = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 TYPES = {"V100": GpuType("V100", 1.0), "K80": GpuType("K80", 0.25)}
 
 
@@ -58,8 +60,8 @@ def workloads(draw, cluster, plain=False):
         most = per_type[gpu_type] if gpu_type else cluster.gpus
         gpus = draw(st.integers(1, min(most, 6)))
         elastic = not plain and draw(st.booleans())
-        special = not plain and draw(st.integers(0, 4)) == 0
-        model = "" if plain else draw(st.sampled_from(["", "", "resnet50"]))
+        profile = None if plain else draw(st.sampled_from(PROFILES))
+        special = not plain and profile is not APART and draw(st.integers(0, 4)) == 0
         jobs.append(
             Job(
                 f"j{i}",
@@ -71,8 +73,7 @@ def workloads(draw, cluster, plain=False):
                 max_gpus=draw(st.integers(gpus, gpus + 4)) if elastic else None,
                 cpus=draw(st.sampled_from([1.0, 2.0, 3.0])) * gpus if special else None,
                 memory_gb=draw(st.sampled_from([1.0, 50.0])) * gpus if special else None,
-                profile=zoo_profile(model) if model else None,
-                model=model,
+                profile=profile,
                 weight=draw(st.sampled_from([1.0, 1.0, 2.0])),
                 checkpoint_s=draw(st.sampled_from([0.0, 20.0, 1e9])),
             )

@@ -97,13 +97,12 @@ def _seconds(
 
 @lru_cache(maxsize=4096)
 def liked(least: int, most: int) -> tuple[int, ...]:
-    """Sizes that an all-reduce likes: the powers of two from least to most, or else the least alone."""
-    first = 1 << (least - 1).bit_length()
-    sizes = []
-    while first <= most:
-        sizes.append(first)
-        first *= 2
-    return tuple(sizes) or (least,)
+    """Sizes that an all-reduce likes: the least, and the powers of two from there to the most."""
+    size, sizes = 1 << least.bit_length(), [least]
+    while size <= most:
+        sizes.append(size)
+        size *= 2
+    return tuple(sizes)
 
 
 def double(sizes: Sequence[tuple[int, ...]], seconds: Sequence[Seconds], gpus: int) -> Ints:

@@ -15,6 +15,7 @@ from trainyard.policy.order import Fifo, Ftf, Las, Sjf, Srsf, Srtf, Tiresias
 from trainyard.policy.pack import Pack
 from trainyard.policy.proportional import Proportional
 from trainyard.policy.random_place import Random
+from trainyard.policy.smd import Smd
 from trainyard.policy.spread import Spread
 from trainyard.policy.synergy import Greedy, SynergyTune
 from trainyard.policy.tetris import Tetris
@@ -75,6 +76,12 @@ ENTRIES: dict[str, Entry] = {
             ("size",),
             Doubling,
             "doubles the job that gains most per GPU (ring doubling); mode=explore tries sizes first",
+        ),
+        Entry(
+            "smd",
+            ("size",),
+            Smd,
+            "fastest workers and servers within the limit, admits by a knapsack of utilities (SMD)",
         ),
         Entry(
             "pack",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -185,10 +186,11 @@ class Reselection:
     def _put(
         self, row: int, gpus: int, gpu_type: int, scratch: Free, servers: int | None = None
     ) -> Allocation | None:
-        if gpu_type < 0:
-            gpu_type = int(self.table.cells[C.TYPE][row])
-        for size in self._cuts(row, gpus):
-            request = self.policy.tune.request(self.snapshot, self.table.jobs[row], size, gpu_type)
+        """Place one job, on GPUs of the chosen type or, where only these lack CPUs or memory, of another."""
+        own_type = int(self.table.cells[C.TYPE][row])
+        types = (own_type,) if gpu_type in (-1, own_type) else (gpu_type, own_type)
+        for size, type_ in product(self._cuts(row, gpus), types):
+            request = self.policy.tune.request(self.snapshot, self.table.jobs[row], size, type_)
             if servers:
                 request = request._replace(servers=max(1, round(servers * size / gpus)))
             allocation = self.policy.place.put(request, scratch, self.snapshot.nodes, self.snapshot.seed)

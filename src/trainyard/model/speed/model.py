@@ -166,6 +166,10 @@ class SpeedModel:
             speeds = known[key] = self.bulk(job.profile, shapes).reshape(shape)
         return speeds
 
+    def per_sample_s(self, profile: Profile, gpu_type: int) -> float:
+        """Seconds that one GPU of a type computes a sample."""
+        return float(self._know(profile).per_sample_s[gpu_type])
+
     def total_samples(self, job: Job) -> float:
         """The whole work of a job: its samples, or what it does in its duration at the reference rate."""
         if job.samples is not None:

@@ -1,0 +1,225 @@
+"""Size stage: SMD (Yu, Wu, Ji, Liu, INFOCOM'21): the paper's problem of one interval, at every decision.
+
+For each job the workers and servers with which it would end first, within what it may have at most (its
+reservation: `max_gpus`, and the CPUs and memory that go with so many GPUs); then a knapsack over what the
+jobs are worth when they end. Jobs that are worth nothing any more come last, in the order of the order stage.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from trainyard.errors import InputError
+from trainyard.model.cluster import Floats, Ints
+from trainyard.model.job import Job
+from trainyard.policy.hysteresis import settle
+from trainyard.policy.knapsack import Bools, exact, frieze_clarke, lp_rounded
+from trainyard.policy.predict import MOST_SERVERS, Told
+from trainyard.policy.smd_inner import Demands, Problem
+from trainyard.policy.smd_offline import smd_numbers
+from trainyard.policy.smd_round import Rounding
+from trainyard.policy.snapshot import Column, Snapshot
+from trainyard.policy.stages import Size, Sizes
+from trainyard.policy.utility import Inverse, Linear, Sigmoid, Step, Utility
+
+C = Column
+Solver = Literal["lp", "milp", "frieze-clarke"]
+UtilityName = Literal["sigmoid", "inverse", "linear", "step"]
+Charge = Literal["reserved", "used"]
+STEEPNESS = 10.0  # of the sigmoid, over the time until the deadline
+ROUNDING = 1e-9
+
+
+class Smd(Size):
+    """Sizes from SMD's inner problem, admission by its knapsack."""
+
+    def __init__(
+        self,
+        eps: float = 0.1,
+        solver: Solver = "lp",
+        k: int = 1,
+        utility: UtilityName = "sigmoid",
+        patience: float = 4.0,
+        charge: Charge = "reserved",
+    ) -> None:
+        for name, value in (("eps", eps), ("patience", patience)):
+            if value <= 0:
+                raise InputError(f"{name}={value:g} is too small; give a number above 0")
+        self.eps, self.solver, self.k = eps, solver, k
+        self.utility, self.patience, self.charge = utility, patience, charge
+
+    def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
+        """Return GPUs and servers for each ranked row; 0 where a job is not admitted."""
+        beliefs = Told(snapshot)
+        gpus, servers = self._numbers(beliefs, ranked)
+        settle(beliefs, ranked, gpus, frozenset(), servers)
+        worth = self._worth(beliefs, ranked, gpus, servers)
+        weights, capacity = self._weights(snapshot, ranked, gpus, servers)
+        admitted = self._outer(worth, weights, capacity)
+        fill(admitted, weights, capacity)
+        return Sizes(np.where(admitted, gpus, 0), np.where(admitted, servers, 0))
+
+    def _numbers(self, beliefs: Told, ranked: Ints) -> tuple[Ints, Ints]:
+        """Workers and servers of each ranked job: one inner problem for all jobs that are alike."""
+        snapshot = beliefs.snapshot
+        kinds: dict[tuple[object, ...], int] = {}
+        of = np.empty(ranked.size, dtype=np.int64)
+        rows: list[int] = []  # one of each kind
+        for j, row in enumerate(ranked.tolist()):
+            job = snapshot.table.jobs[row]
+            key = (id(job.profile), job.least_gpus, job.most_gpus, beliefs.gpu_type(row), job.asked_per_gpu)
+            kind = kinds.setdefault(key, len(rows))
+            if kind == len(rows):
+                rows.append(row)
+            of[j] = kind
+        numbers = np.zeros((len(rows), 2), dtype=np.int64)
+        theta = [i for i, row in enumerate(rows) if _has_theta(snapshot.table.jobs[row])]
+        for i in sorted(set(range(len(rows))) - set(theta)):
+            numbers[i] = _tried(beliefs, rows[i])
+        if theta:
+            problem = _problem(beliefs, [rows[i] for i in theta])
+            rounding = Rounding(np.random.default_rng(snapshot.seed))
+            best = smd_numbers(problem, rounding, self.eps)
+            numbers[theta] = np.column_stack([best.workers, best.servers])
+        return numbers[of, 0], numbers[of, 1]
+
+    def _worth(self, beliefs: Told, ranked: Ints, gpus: Ints, servers: Ints) -> Floats:
+        """What each job is worth when it ends, if it gets what it should from now on."""
+        snapshot, table = beliefs.snapshot, beliefs.snapshot.table
+        speeds = np.array(
+            [beliefs.speed(row, g, p) for row, g, p in zip(ranked.tolist(), gpus, servers, strict=True)]
+        )
+        with np.errstate(divide="ignore"):
+            left_s = beliefs.left[ranked] / speeds
+        arrival = table.column(C.ARRIVAL)[ranked]
+        ideal_s = table.column(C.TOTAL)[ranked] / table.column(C.REFERENCE_RATE)[ranked]
+        due = np.array([table.jobs[row].deadline_s or np.nan for row in ranked.tolist()], dtype=np.float64)
+        limit_s = np.where(np.isnan(due), self.patience * ideal_s, np.maximum(due - arrival, ROUNDING))
+        worth = _utility(self.utility, limit_s)(snapshot.now_s - arrival + left_s)
+        return np.where(np.isfinite(left_s), worth * table.column(C.WEIGHT)[ranked], 0.0)
+
+    def _weights(self, snapshot: Snapshot, ranked: Ints, gpus: Ints, servers: Ints) -> tuple[Floats, Floats]:
+        """GPUs, CPUs and GB that each job counts with, and those of the cluster."""
+        demands = _demands(snapshot, ranked.tolist())
+        capacity = _capacity(snapshot)
+        used = demands.worker[:, :3] * gpus[:, None] + demands.server[:, :3] * servers[:, None]
+        weights = used if self.charge == "used" else np.maximum(demands.limit[:, :3], used)
+        # A job that may have more than there is can still have what it uses.
+        beyond = np.any(weights > capacity, axis=1, keepdims=True)
+        return np.where(beyond, used, weights), capacity
+
+    def _outer(self, worth: Floats, weights: Floats, capacity: Floats) -> Bools:
+        if self.solver == "lp":
+            return lp_rounded(worth, weights, capacity)
+        if self.solver == "milp":
+            return exact(worth, weights, capacity)
+        return frieze_clarke(worth, weights, capacity, self.k)
+
+
+def fill(admitted: Bools, weights: Floats, capacity: Floats) -> None:
+    """Admit more jobs, first come first, as long as there is room for them."""
+    left = capacity * (1 + ROUNDING) - weights[admitted].sum(axis=0)
+    waiting = np.flatnonzero(~admitted)
+    while (waiting := waiting[(weights[waiting] <= left).all(axis=1)]).size:
+        first, waiting = waiting[0], waiting[1:]
+        admitted[first] = True
+        left = left - weights[first]
+
+
+def _utility(name: UtilityName, limit_s: Floats) -> Utility:
+    if name == "sigmoid":
+        return Sigmoid(1.0, STEEPNESS / limit_s, limit_s)
+    if name == "linear":
+        return Linear(limit_s)
+    return Step(limit_s) if name == "step" else Inverse()
+
+
+def _has_theta(job: Job) -> bool:
+    """Whether the speed of a job has the form of SMD's equations, with any number of workers from one."""
+    profile = job.profile
+    if profile is None or not profile.apart or profile.sync is None or job.least_gpus > 1:
+        return False
+    plain = not (profile.tables or profile.layers or profile.input)
+    return plain and profile.compute is not None and profile.sync.overlap == "sequential"
+
+
+def _problem(beliefs: Told, rows: list[int]) -> Problem:
+    """The inner problem of jobs with servers, per sample: how much is left does not change the answer."""
+    nodes, jobs = beliefs.snapshot.nodes, [beliefs.snapshot.table.jobs[row] for row in rows]
+    network: dict[int, float] = {}  # by GPU type
+    for node, type_ in zip(nodes.cluster.nodes, nodes.type.tolist(), strict=True):
+        network[type_] = min(network.get(type_, np.inf), node.network_gbps)
+    factors = np.zeros((len(rows), 7))
+    for i, (row, job) in enumerate(zip(rows, jobs, strict=True)):
+        profile, type_ = job.profile, beliefs.gpu_type(row)
+        assert profile is not None
+        assert profile.sync is not None
+        assert profile.compute is not None
+        sync, each_s = profile.sync, beliefs.snapshot.speed.per_sample_s(profile, type_)
+        alpha = sync.async_share if sync.mode == "async" else 1.0
+        wire_s = 2 * sync.eta[2] * alpha * sync.gradient_mb * 8e-3 / network[type_]
+        fixed_s, batch_s = sync.eta[1] * profile.compute.fixed_s, sync.eta[0] * profile.batch * each_s
+        one, two = sync.worker_overhead_s, sync.server_overhead_s
+        # constant, w, p, w/p, p/w, 1/w, 1/p: a step of all workers together, or of each worker
+        strong = (fixed_s, one, two, wire_s, 0.0, batch_s, 0.0)
+        weak = (one, 0.0, 0.0, 0.0, two, fixed_s + batch_s, wire_s)
+        factors[i] = strong if profile.scaling == "strong" else weak
+        factors[i] /= profile.batch
+    constant, a, b, c, d, e, f = factors.T
+    return Problem(constant, a, b, c, d, e, f, _demands(beliefs.snapshot, rows))
+
+
+def _demands(snapshot: Snapshot, rows: list[int]) -> Demands:
+    """GPUs, CPUs and GB of a worker, of a server and at most; then the numbers of both at most."""
+    capacity = _capacity(snapshot)
+    share = capacity / max(capacity[0], 1.0)  # what goes with one GPU
+    worker, server, limit = (np.zeros((len(rows), 5)) for _ in range(3))
+    worker[:, 3] = server[:, 4] = 1.0
+    for i, row in enumerate(rows):
+        job = snapshot.table.jobs[row]
+        cpus, memory_gb = job.asked_per_gpu
+        worker[i, :3] = (
+            1.0,
+            share[1] if cpus is None else cpus,
+            share[2] if memory_gb is None else memory_gb,
+        )
+        if job.profile is not None and job.profile.apart and job.profile.server is not None:
+            server[i, 1:3] = job.profile.server.cpus, job.profile.server.memory_gb
+        most = _most(snapshot, row)
+        least = worker[i, :3] * job.least_gpus + server[i, :3]
+        limit[i, :3] = np.maximum(most * share, least)
+        limit[i, 3:] = most, min(job.most_gpus, MOST_SERVERS)
+    return Demands(worker, server, limit)
+
+
+def _capacity(snapshot: Snapshot) -> Floats:
+    """GPUs, CPUs and GB of the nodes that are up, as far as the GPUs tell."""
+    nodes = snapshot.nodes
+    all_gpus = max(int(nodes.gpus.sum()), 1)
+    up = snapshot.up_gpus / all_gpus
+    return np.array([snapshot.up_gpus, up * float(nodes.cpus.sum()), up * float(nodes.memory_gb.sum())])
+
+
+def _most(snapshot: Snapshot, row: int) -> int:
+    """GPUs that a job may have at most, and that there are for it."""
+    job, type_ = snapshot.table.jobs[row], int(snapshot.table.cells[C.TYPE][row])
+    there = snapshot.up_gpus if type_ < 0 else min(snapshot.up_gpus, int(snapshot.nodes.gpus_of_type[type_]))
+    return max(min(job.most_gpus, there), job.least_gpus)
+
+
+def _tried(beliefs: Told, row: int) -> tuple[int, int]:
+    """The best numbers of a job whose speed has any form, by trying all."""
+    job = beliefs.snapshot.table.jobs[row]
+    if not beliefs.apart(row):
+        most = _most(beliefs.snapshot, row)
+        return job.least_gpus + int(beliefs.curve(row)[job.least_gpus : most + 1].argmax()), 0
+    speeds = beliefs.surface(row)
+    demands = _demands(beliefs.snapshot, [row])
+    workers, servers = np.indices(speeds.shape).reshape(2, -1, 1)
+    need = demands.worker * workers + demands.server * servers
+    fits = np.all(need <= demands.limit * (1 + ROUNDING), axis=1)
+    fits &= (workers[:, 0] >= job.least_gpus) & (servers[:, 0] >= 1)
+    best = int(np.where(fits, speeds.reshape(-1), -1.0).argmax())
+    return int(workers[best, 0]), int(servers[best, 0])
