@@ -16,6 +16,19 @@ from trainyard.policy.grammar import parse_policy
 from trainyard.policy.pipeline import Policy
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
+ORDERS = [  # with numbers that matter in small workloads
+    "fifo",
+    "fifo(fill=greedy)",
+    "fifo(fill=easy)",
+    "sjf",
+    "sjf(fill=easy)",
+    "srtf",
+    "srsf",
+    "las",
+    "las(threshold_gpu_s=50:400)",
+    "tiresias(threshold_gpu_s=100)",
+    "ftf",
+]
 
 
 @pytest.fixture

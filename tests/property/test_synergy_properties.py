@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
-from conftest import checked
+from conftest import ORDERS, checked
 from trainyard.engine.events import DecisionDue, JobSubmitted
 from trainyard.engine.yard import Yard
 from trainyard.errors import InputError
@@ -30,19 +30,6 @@ from trainyard.policy.pipeline import Policy
 
 FAST = settings(max_examples=60, deadline=None)
 SLOW = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
-ORDERS = [
-    "fifo",
-    "fifo(fill=greedy)",
-    "fifo(fill=easy)",
-    "sjf",
-    "sjf(fill=easy)",
-    "srtf",
-    "srsf",
-    "las",
-    "las(threshold_gpu_s=50:400)",
-    "tiresias(threshold_gpu_s=100)",
-    "ftf",
-]
 SIZES = ["fixed", "fixed", "drf"]
 PLACES = ["pack", "pack(consolidate=require)", "spread", "tetris", "random"]
 STAGES = ["+".join(stages) for stages in product(ORDERS, SIZES, PLACES)]
@@ -496,9 +483,10 @@ def test_one_resource_is_shared_out_exactly(seats):
 
 @FAST
 @given(nodes(ladders()))
-def test_two_resources_are_shared_out_nearly_as_well_as_can_be(seats):
-    """A mixture of rungs may be better than any place between two of them, so this is a bound only."""
-    assert sum(speeds(seats, squeezed(seats))) >= 0.75 * best_mixture(seats)
+def test_two_resources_are_shared_out_between_the_lowest_rungs_and_the_bound(seats):
+    """A mixture of rungs may be better than any place between two of them: how much is in the next test."""
+    got = sum(speeds(seats, squeezed(seats)))
+    assert sum(seat.ladder.speed[0] for seat in seats) - 1e-9 <= got <= best_mixture(seats) * (1 + 1e-6)
 
 
 def test_how_well_two_resources_are_shared_out():

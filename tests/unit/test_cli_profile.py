@@ -183,6 +183,15 @@ def test_wrong_scripts(command, capfd):
     assert not Path("p.yaml").exists()
 
 
+@pytest.fixture
+def interruptible():
+    """What a shell runs in the background ignores SIGINT, and so would all that it starts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
 def test_interrupting_ends_the_script(tmp_path, kind):
     code = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(600)"

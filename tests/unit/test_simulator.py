@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import math
+import weakref
 
 import numpy as np
 import pytest
@@ -18,6 +20,7 @@ from trainyard.model.zoo import zoo_profile
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.order import Fifo
 from trainyard.policy.pipeline import Policy
+from trainyard.quiet import no_collection
 
 
 def test_rounds_decide_only_at_multiples():
@@ -178,3 +181,19 @@ def test_jain():
     assert jain(np.array([1.0, 1.0, 1.0])) == 1.0
     assert jain(np.array([1.0, 0.0])) == 0.5
     assert jain(np.zeros(0)) == 1.0
+
+
+@pytest.mark.parametrize("policy", ["fifo", "las"])
+def test_a_run_leaves_no_cycles_behind(policy):
+    with no_collection():
+        simulator = Simulator(uniform_cluster(1, 2), [Job("a", 0.0, 1, 10.0)], parse_policy(policy))
+        simulator.run()
+        yard = weakref.ref(simulator.yard)
+        del simulator
+        assert yard() is None
+
+
+def test_the_search_for_cycles_goes_on_after_an_error():
+    with pytest.raises(TrainyardError), no_collection():
+        raise TrainyardError("no")
+    assert gc.isenabled()

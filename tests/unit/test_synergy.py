@@ -385,18 +385,12 @@ def test_synergy_is_srtf_with_tune():
 
 CLUSTER = "name: lab\nnodes:\n  - {count: 1, gpus: 2, gpu_type: V100}\n"
 JOBS = "job_id,arrival_s,gpus,duration_s,model\nhungry,0,1,1000,resnet18\nmodest,0,1,1000,lstm\n"
+RUNS = {"job_id": "hungry", "arrival_s": 0, "gpus": 1, "duration_s": 1000, "model": "resnet18"}
 SNAPSHOT = {
     "now_s": 50,
     "cluster": {"nodes": [{"count": 1, "gpus": 2, "gpu_type": "V100"}]},
     "jobs": [
-        {
-            "job_id": "hungry",
-            "arrival_s": 0,
-            "gpus": 1,
-            "duration_s": 1000,
-            "model": "resnet18",
-            "allocation": {"V100-0": {"gpus": 1}},
-        },
+        RUNS | {"allocation": {"V100-0": {"gpus": 1}}},
         {"job_id": "modest", "arrival_s": 5, "gpus": 1, "duration_s": 1000, "model": "lstm"},
     ],
 }

@@ -53,6 +53,11 @@ def job(job_id="a", **more):
     return {"job_id": job_id, "arrival_s": 0, "gpus": 2, "duration_s": 100, **more}
 
 
+def wrong(row, field, *says, header=HEADER):
+    """A jobs file with one row, and what is said about one field of it."""
+    return SIMULATE, rows(row, header=header), [f"j.csv, line 2, field {field}", *says]
+
+
 # name: (command line, files, what the line must say, in this order)
 JOBS_CASES = {
     "missing column": (
@@ -87,35 +92,15 @@ JOBS_CASES = {
         rows("a,0,1,5", "b,0,two,5"),
         ["j.csv, line 3, field gpus", "'two' is not a number", "must be a whole number from 1"],
     ),
-    "fraction of a GPU": (
-        SIMULATE,
-        rows("a,0,1.5,5"),
-        ["j.csv, line 2, field gpus", "1.5 is not a whole number", "from 1"],
-    ),
-    "empty cell": (SIMULATE, rows("a,,1,5"), ["j.csv, line 2, field arrival_s", "is missing", "at least 0"]),
-    "negative time": (
-        SIMULATE,
-        rows("a,-1,1,5"),
-        ["j.csv, line 2, field arrival_s", "-1 is too small", "at least 0"],
-    ),
-    "end of time": (
-        SIMULATE,
-        rows("a,1e308,1,1e308"),
-        ["j.csv, line 2, field arrival_s", "1e308 is too large", "at most 1e12"],
-    ),
-    "no duration": (
-        SIMULATE,
-        rows("a,0,1,0"),
-        ["j.csv, line 2, field duration_s", "0 is too small", "above 0"],
-    ),
-    "NaN": (SIMULATE, rows("a,nan,1,5"), ["j.csv, line 2, field arrival_s", "nan is not finite"]),
-    "inf": (SIMULATE, rows("a,0,1,inf"), ["j.csv, line 2, field duration_s", "inf is not finite", "above 0"]),
-    "zero GPUs": (SIMULATE, rows("a,0,0,5"), ["j.csv, line 2, field gpus", "0 is too small", "from 1"]),
-    "10^9 GPUs": (
-        SIMULATE,
-        rows("a,0,1000000000,5"),
-        ["j.csv, line 2, field gpus", "1000000000 is too large", "to 1000000"],
-    ),
+    "fraction of a GPU": wrong("a,0,1.5,5", "gpus", "1.5 is not a whole number", "from 1"),
+    "empty cell": wrong("a,,1,5", "arrival_s", "is missing", "at least 0"),
+    "negative time": wrong("a,-1,1,5", "arrival_s", "-1 is too small", "at least 0"),
+    "end of time": wrong("a,1e308,1,1e308", "arrival_s", "1e308 is too large", "at most 1e12"),
+    "no duration": wrong("a,0,1,0", "duration_s", "0 is too small", "above 0"),
+    "NaN": wrong("a,nan,1,5", "arrival_s", "nan is not finite"),
+    "inf": wrong("a,0,1,inf", "duration_s", "inf is not finite", "above 0"),
+    "zero GPUs": wrong("a,0,0,5", "gpus", "0 is too small", "from 1"),
+    "10^9 GPUs": wrong("a,0,1000000000,5", "gpus", "1000000000 is too large", "to 1000000"),
     "duplicate id": (
         SIMULATE,
         rows("a,0,1,5", "b,0,1,5", "a,1,1,5"),
@@ -126,46 +111,24 @@ JOBS_CASES = {
         rows("a,0,1,5", "big,0,9,5"),
         ["j.csv, line 3, field gpus", "job 'big' needs 9 GPUs", "the cluster has 8", "at most"],
     ),
-    "unknown GPU type": (
-        SIMULATE,
-        rows("a,0,1,5,V10", header=TYPED),
-        ["j.csv, line 2, field gpu_type", "job 'a'", "unknown GPU type 'V10'", "did you mean 'V100'?"],
+    "unknown GPU type": wrong(
+        "a,0,1,5,V10", "gpu_type", "job 'a'", "unknown GPU type 'V10'", "did you mean 'V100'?", header=TYPED
     ),
-    "more CPUs than a node has": (
-        SIMULATE,
-        rows("a,0,1,5,100", header=f"{HEADER},cpus"),
-        ["j.csv, line 2, field cpus", "job 'a'", "100 CPUs", "ask for less"],
+    "more CPUs than a node has": wrong(
+        "a,0,1,5,100", "cpus", "job 'a'", "100 CPUs", "ask for less", header=f"{HEADER},cpus"
     ),
-    "unknown model": (
-        SIMULATE,
-        rows("a,0,1,,99,resnet5", header=WORK),
-        ["j.csv, line 2, field model", "unknown model 'resnet5'", "did you mean 'resnet50'?"],
+    "unknown model": wrong(
+        "a,0,1,,99,resnet5", "model", "unknown model 'resnet5'", "did you mean 'resnet50'?", header=WORK
     ),
-    "samples without a model": (
-        SIMULATE,
-        rows("a,0,1,,99,", header=WORK),
-        ["j.csv, line 2, field samples", "need a model or a profile", "or duration_s"],
+    "samples without a model": wrong(
+        "a,0,1,,99,", "samples", "need a model or a profile", "or duration_s", header=WORK
     ),
-    "duration and samples": (
-        SIMULATE,
-        rows("a,0,1,5,99,resnet50", header=WORK),
-        ["j.csv, line 2, field duration_s", "both given", "exactly one"],
+    "duration and samples": wrong(
+        "a,0,1,5,99,resnet50", "duration_s", "both given", "exactly one", header=WORK
     ),
-    "neither duration nor samples": (
-        SIMULATE,
-        rows("a,0,1,,,", header=WORK),
-        ["j.csv, line 2, field duration_s", "both empty", "exactly one"],
-    ),
-    "min > max": (
-        SIMULATE,
-        rows("a,0,2,5,4,3", header=ELASTIC),
-        ["j.csv, line 2, field min_gpus", "4 is more than max_gpus 3", "at most"],
-    ),
-    "max < gpus": (
-        SIMULATE,
-        rows("a,0,2,5,,1", header=ELASTIC),
-        ["j.csv, line 2, field max_gpus", "1 is less than gpus 2", "at least"],
-    ),
+    "neither duration nor samples": wrong("a,0,1,,,", "duration_s", "both empty", "exactly one", header=WORK),
+    "min > max": wrong("a,0,2,5,4,3", "min_gpus", "4 is more than max_gpus 3", "at most", header=ELASTIC),
+    "max < gpus": wrong("a,0,2,5,,1", "max_gpus", "1 is less than gpus 2", "at least", header=ELASTIC),
     "empty file": (SIMULATE, {"j.csv": ""}, ["j.csv", "the file is empty", "must hold a header line"]),
     "header only": (SIMULATE, rows(), ["j.csv", "no jobs after the header", "add one line for each job"]),
     "truncated gzip": (

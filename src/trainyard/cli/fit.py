@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from trainyard.cli import options as o
-from trainyard.cli.usage import number, positive, whole
+from trainyard.cli.usage import positive, whole
 from trainyard.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,28 +24,14 @@ def fit(
     samples: Annotated[
         str, typer.Argument(help="Measured speeds (CSV); - reads standard input.", metavar="SAMPLES")
     ],
-    out: Annotated[
-        str | None,
-        typer.Option(
-            help="Profiles file to write it to (YAML, or .json); others in it stay.", metavar="FILE"
-        ),
-    ] = None,
+    out: o.ProfilesOut = None,
     name: Annotated[str | None, typer.Option(help="Name of the profile (default: the file's).")] = None,
     batch: Annotated[int, typer.Option(parser=whole, help="Samples of a step.", metavar="K")] = 1,
     weak: Annotated[bool, typer.Option("--weak", help="The batch is that of each worker.")] = False,
-    network_gbps: Annotated[
-        float | None, typer.Option(parser=number, help="Bandwidth between nodes (default: 10).", metavar="N")
-    ] = None,
-    intra_gbps: Annotated[
-        float | None, typer.Option(parser=number, help="Bandwidth inside a node (default: 100).", metavar="N")
-    ] = None,
-    dataset_gb: Annotated[
-        float | None,
-        typer.Option(parser=number, help="Size of the dataset, if memory mattered.", metavar="N"),
-    ] = None,
-    storage_mbps: Annotated[
-        float | None, typer.Option(parser=number, help="Storage bandwidth (default: 500).", metavar="N")
-    ] = None,
+    network_gbps: Annotated[float | None, o.amount("Bandwidth between nodes (default: 10).")] = None,
+    intra_gbps: Annotated[float | None, o.amount("Bandwidth inside a node (default: 100).")] = None,
+    dataset_gb: Annotated[float | None, o.amount("Size of the dataset, if memory mattered.")] = None,
+    storage_mbps: Annotated[float | None, o.amount("Storage bandwidth (default: 500).")] = None,
     json_: o.Json = False,
 ) -> None:
     """Fit a profile to measured speeds, and say how well it fits."""

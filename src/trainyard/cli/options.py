@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,13 +21,17 @@ if TYPE_CHECKING:
 
 SHORTEST_ROUND_S = 0.01  # shorter ones would only keep the clock from advancing
 
+
+def amount(what: str) -> Any:
+    """An option that takes a number."""
+    return typer.Option(parser=number, help=what, metavar="N")
+
+
 ClusterFile = Annotated[str, typer.Option("--cluster", help="Cluster file (YAML).", metavar="FILE")]
 JobsFile = Annotated[
     str, typer.Option("--jobs", help="Jobs file (CSV or JSON lines, .gz too).", metavar="FILE")
 ]
-RoundS = Annotated[
-    float | None, typer.Option(parser=number, help="Decide only at multiples of N seconds.", metavar="N")
-]
+RoundS = Annotated[float | None, amount("Decide only at multiples of N seconds.")]
 RestartS = Annotated[
     float | None,
     typer.Option(
@@ -36,27 +40,20 @@ RestartS = Annotated[
         help="Seconds lost when a job resumes or its workers change (default: the profile's, else 0).",
     ),
 ]
-StartS = Annotated[
-    float, typer.Option(parser=number, help="Seconds lost at a job's first start.", metavar="N")
-]
+StartS = Annotated[float, amount("Seconds lost at a job's first start.")]
 Profiles = Annotated[str | None, typer.Option(help="Profiles by model name (YAML or JSON).", metavar="FILE")]
 Seed = Annotated[int, typer.Option(parser=whole, help="Seed of all randomness.", metavar="N")]
-UntilS = Annotated[
-    float | None, typer.Option(parser=number, help="Stop the clock at N seconds.", metavar="N")
-]
+UntilS = Annotated[float | None, amount("Stop the clock at N seconds.")]
 Failures = Annotated[
     str | None, typer.Option(help="Node failures (CSV: time_s,node,repair_s).", metavar="FILE")
 ]
-MtbfH = Annotated[
-    float | None,
-    typer.Option(
-        parser=number, help="Random node failures: mean hours between two of one node.", metavar="N"
-    ),
-]
-RepairH = Annotated[
-    float, typer.Option(parser=number, help="Mean hours until a randomly failed node is back.", metavar="N")
-]
+MtbfH = Annotated[float | None, amount("Random node failures: mean hours between two of one node.")]
+RepairH = Annotated[float, amount("Mean hours until a randomly failed node is back.")]
 Out = Annotated[str | None, typer.Option(help="Write the results into this directory.", metavar="DIR")]
+ProfilesOut = Annotated[
+    str | None,
+    typer.Option(help="Profiles file to write it to (YAML, or .json); others in it stay.", metavar="FILE"),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]
 
 

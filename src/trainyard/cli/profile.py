@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from trainyard.cli import options as o
-from trainyard.cli.usage import number, positive
+from trainyard.cli.usage import positive
 from trainyard.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,25 +34,12 @@ def profile(
     memory_gb: Annotated[
         str | None, typer.Option(help="GB per worker (default: tenths of the dataset).", metavar="LIST")
     ] = None,
-    dataset_gb: Annotated[
-        float | None, typer.Option(parser=number, help="Size of the dataset.", metavar="N")
-    ] = None,
-    sample_kb: Annotated[
-        float | None, typer.Option(parser=number, help="Size of a sample.", metavar="N")
-    ] = None,
-    storage_mbps: Annotated[
-        float | None, typer.Option(parser=number, help="Storage bandwidth per worker.", metavar="N")
-    ] = None,
-    seconds: Annotated[
-        float, typer.Option(parser=number, help="Seconds to measure at each CPU count.", metavar="N")
-    ] = 5.0,
+    dataset_gb: Annotated[float | None, o.amount("Size of the dataset.")] = None,
+    sample_kb: Annotated[float | None, o.amount("Size of a sample.")] = None,
+    storage_mbps: Annotated[float | None, o.amount("Storage bandwidth per worker.")] = None,
+    seconds: Annotated[float, o.amount("Seconds to measure at each CPU count.")] = 5.0,
     name: Annotated[str | None, typer.Option(help="Name of the profile (default: the script's).")] = None,
-    out: Annotated[
-        str | None,
-        typer.Option(
-            help="Profiles file to write it to (YAML, or .json); others in it stay.", metavar="FILE"
-        ),
-    ] = None,
+    out: o.ProfilesOut = None,
     plot: Annotated[str | None, typer.Option(help="Also draw it.", metavar="PNG")] = None,
     json_: o.Json = False,
 ) -> None:

@@ -6,7 +6,11 @@ from typing import Annotated
 
 import typer
 
-PAPERS = {"synergy": "trainyard.reproduce.synergy"}
+PAPERS = {
+    "synergy": "trainyard.reproduce.synergy",
+    "smd": "trainyard.reproduce.smd",
+    "ring": "trainyard.reproduce.ring",
+}
 
 
 def reproduce(

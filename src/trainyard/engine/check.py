@@ -14,13 +14,24 @@ EPSILON = 1e-6
 
 def check_plan(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) -> None:
     """Raise PlanError unless every change is a whole gang on nodes that have room for all of them."""
+    row_of, jobs, running = snapshot.table.row_of, snapshot.table.jobs, snapshot.running
+    room: Room = {}
     for job_id, allocation in changes.items():
-        row = snapshot.table.row_of.get(job_id)
+        row = row_of.get(job_id)
         if row is None:
             raise PlanError(f"job {job_id} is not active and cannot be planned")
+        held = running.get(job_id)
+        if held is not None:
+            _count(snapshot, held, 1, room)
         if allocation is not None:
-            _check_gang(snapshot, snapshot.table.jobs[row], allocation)
-    _check_room(snapshot, changes)
+            _check_gang(snapshot, jobs[row], allocation)
+            _count(snapshot, allocation, -1, room)
+    for node, left in room.items():
+        if min(left) < -EPSILON:
+            raise _over_allocated(node, left)
+
+
+Room = dict[str, list[float]]  # node -> GPUs, CPUs and GB of memory that are left of it
 
 
 def _check_gang(snapshot: Snapshot, job: Job, allocation: Allocation) -> None:
@@ -56,22 +67,19 @@ def _feeds(job: Job, gpus: int, servers: int, cpus: float, memory_gb: float) -> 
     return cpus >= need_cpus - EPSILON and memory_gb >= need_gb - EPSILON
 
 
-def _check_room(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) -> None:
-    free, index, running = snapshot.free, snapshot.nodes.index, snapshot.running
-    left: dict[str, list[float]] = {}
-    for job_id, allocation in changes.items():
-        held = running.get(job_id)
-        for sign, shares in ((1, held.shares if held else ()), (-1, allocation.shares if allocation else ())):
-            for node, gpus, _, cpus, memory_gb in shares:
-                room = left.get(node)
-                if room is None:
-                    i = index[node]
-                    room = left[node] = [free.gpus[i], free.cpus[i], free.memory_gb[i]]
-                room[0] += sign * gpus
-                room[1] += sign * cpus
-                room[2] += sign * memory_gb
-    for node, room in left.items():
-        if min(room) < -EPSILON:
-            names = zip(("GPUs", "CPUs", "GB of memory"), room, strict=True)
-            short = ", ".join(f"{-amount:g} {what}" for what, amount in names if amount < -EPSILON)
-            raise PlanError(f"node {node} is over-allocated by {short}")
+def _count(snapshot: Snapshot, allocation: Allocation, sign: int, room: Room) -> None:
+    """Give back (+1) or take (-1) what an allocation holds."""
+    for node, gpus, _, cpus, memory_gb in allocation.shares:
+        left = room.get(node)
+        if left is None:
+            free, i = snapshot.free, snapshot.nodes.index[node]
+            left = room[node] = [free.gpus[i], free.cpus[i], free.memory_gb[i]]
+        left[0] += sign * gpus
+        left[1] += sign * cpus
+        left[2] += sign * memory_gb
+
+
+def _over_allocated(node: str, left: list[float]) -> PlanError:
+    names = zip(("GPUs", "CPUs", "GB of memory"), left, strict=True)
+    short = ", ".join(f"{-amount:g} {what}" for what, amount in names if amount < -EPSILON)
+    return PlanError(f"node {node} is over-allocated by {short}")

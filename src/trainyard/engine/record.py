@@ -19,7 +19,7 @@ class Record:
     submitted_s: float
     met: float  # integral of the number of active jobs over time, when it came
     saved: float  # samples left at the last checkpoint
-    state: State | None = None
+    state: State = State.WAITING
     held: Allocation | None = None  # what its processes occupy; None when it has none
     stopping: bool = False  # it still blocks its nodes
     first_start_s: float | None = None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import gc
-import heapq
 import math
+import sys
 import time
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from operator import attrgetter
 from typing import Any
 
@@ -40,6 +40,7 @@ from trainyard.model.cluster import Cluster
 from trainyard.model.job import Job
 from trainyard.policy.pipeline import Policy
 from trainyard.policy.snapshot import Column, Snapshot
+from trainyard.quiet import no_collection
 
 # At equal times: completions free room, nodes come and go, jobs arrive, and then the policy is asked.
 FINISH, NODE, ARRIVAL, DECISION = range(4)
@@ -66,6 +67,21 @@ class Options:
     until_s: float = math.inf
 
 
+class TimedPolicy:
+    """Asks a policy and notes how long each answer took."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._decide = policy.decide
+        self.spent_s: list[float] = []
+
+    def __call__(self, snapshot: Snapshot) -> Plan:
+        """Return the policy's plan."""
+        began = time.perf_counter()
+        plan = self._decide(snapshot)
+        self.spent_s.append(time.perf_counter() - began)
+        return plan
+
+
 class Simulator:
     """Runs one policy over one list of jobs."""
 
@@ -80,15 +96,17 @@ class Simulator:
     ) -> None:
         self.options = options or Options()
         self.policy = policy
+        self._decide = TimedPolicy(policy)
         self.jobs = sorted(jobs, key=lambda job: job.arrival_s)
         self.yard = Yard(
             cluster,
-            self._timed_decision,
+            self._decide,
             restart_s=self.options.restart_s,
             start_s=self.options.start_s,
             seed=self.options.seed,
         )
         self.now_s = 0.0
+        self._round_s = self.options.round_s
         self._failures = iter(failures)
         self._progress = progress
         self._heap: list[Entry] = []
@@ -100,28 +118,22 @@ class Simulator:
         self._next_arrival = 0
         self._round = -1  # the latest round that is on the heap
         self._ended: dict[str, Ended] = {}
-        self._decision_s: list[float] = []
         self._levels = array("d")  # four numbers for each moment
 
     def run(self) -> Result:
         """Simulate until every job is done, or until the given time."""
         began = time.perf_counter()
-        collecting = gc.isenabled()
-        gc.disable()  # the run makes millions of small tuples and no cycles: looking for some costs 10%
-        try:
+        with no_collection():
             return self._result(self._run(), time.perf_counter() - began)
-        finally:
-            if collecting:
-                gc.enable()
 
     def _run(self) -> float:
         """Step through time; return when it ended."""
         self._push_failure()
-        until_s, jobs = self.options.until_s, len(self.jobs)
-        while len(self._ended) < jobs and (at := self._next_time()) <= until_s and at < math.inf:
+        last_s, jobs, ended = min(self.options.until_s, sys.float_info.max), len(self.jobs), self._ended
+        while len(ended) < jobs and (at := self._next_time()) <= last_s:
             self._step(at)
             if self._progress is not None:
-                self._progress(len(self._ended))
+                self._progress(len(ended))
         if self._unfinished() and math.isinf(self.options.until_s):
             stuck = next(iter(self.yard.records))
             raise TrainyardError(
@@ -133,23 +145,26 @@ class Simulator:
         return len(self._ended) < len(self.jobs)
 
     def _next_time(self) -> float:
-        arrival = self._arrivals[self._next_arrival]
-        return min(arrival, self._heap[0][0]) if self._heap else arrival
+        arrival, heap = self._arrivals[self._next_arrival], self._heap
+        return heap[0][0] if heap and heap[0][0] < arrival else arrival
 
     def _step(self, at: float) -> None:
         """Let everything happen that happens at this moment, then decide if it is time to."""
         self.now_s = at
         due, heap = False, self._heap
-        while heap and heap[0][0] == at and heap[0][1] < ARRIVAL:
-            due |= self._happen(heapq.heappop(heap))
+        while heap and heap[0] < (at, ARRIVAL):
+            due |= self._happen(heappop(heap))
         while self._arrivals[self._next_arrival] == at:
             self.yard.handle(JobSubmitted(at, self.jobs[self._next_arrival]))  # only a decision starts it
             self._next_arrival += 1
             due = True
         while heap and heap[0][0] == at:
-            due |= self._happen(heapq.heappop(heap))
+            due |= self._happen(heappop(heap))
         if due:
-            self._decide_or_wait(at)
+            if self._round_s is None:
+                self._carry_out(self.yard.handle(DecisionDue(at)))
+            else:
+                self._decide_or_wait(at, self._round_s)
             self._note_levels(at)
 
     def _happen(self, entry: Entry) -> bool:
@@ -168,11 +183,8 @@ class Simulator:
         self._carry_out(self.yard.handle(event))
         return True
 
-    def _decide_or_wait(self, at: float) -> None:
-        round_s = self.options.round_s
-        if round_s is None:
-            self._carry_out(self.yard.handle(DecisionDue(at)))
-            return
+    def _decide_or_wait(self, at: float, round_s: float) -> None:
+        """Decide if a round begins now; see to it that the next one will be there."""
         rounds = at / round_s
         number = round(rounds)
         if abs(rounds - number) < 1e-9:
@@ -190,15 +202,15 @@ class Simulator:
         """Do what the core says. Stops take no time here: their cost is charged at the next start."""
         for instruction in instructions:
             if isinstance(instruction, (Start, Retune)):
-                job_id = instruction.job_id
+                job_id, finish_s = instruction.job_id, instruction.finish_s
                 start = self._starts[job_id] = self._pushed
-                outcome = OUTCOMES.get(self.yard.records[job_id].job.status.lower(), DONE)
-                finished = JobFinished(instruction.finish_s, job_id, outcome)
-                self._push(instruction.finish_s, FINISH, finished, start)
+                status = self.yard.records[job_id].job.status
+                outcome = OUTCOMES.get(status.lower(), DONE) if status else DONE
+                self._push(finish_s, FINISH, JobFinished(finish_s, job_id, outcome), start)
             elif isinstance(instruction, Ended):
                 self._ended[instruction.job.job_id] = instruction
             elif isinstance(instruction, Wake):
-                if self.options.round_s is None:
+                if self._round_s is None:
                     start = self._starts[instruction.job_id]
                     self._push(instruction.time_s, DECISION, instruction, start)
             else:
@@ -207,7 +219,7 @@ class Simulator:
                     self._carry_out(self.yard.handle(JobStopped(self.now_s, instruction.job_id)))
 
     def _push(self, at: float, priority: int, event: Event | Wake, start: int = 0) -> None:
-        heapq.heappush(self._heap, (at, priority, self._pushed, event, start))
+        heappush(self._heap, (at, priority, self._pushed, event, start))
         self._pushed += 1
 
     def _push_failure(self) -> None:
@@ -216,12 +228,6 @@ class Simulator:
             self._push(failure.time_s, NODE, NodeFailed(failure.time_s, failure.node))
             back = failure.time_s + failure.repair_s
             self._push(back, NODE, NodeRepaired(back, failure.node))
-
-    def _timed_decision(self, snapshot: Snapshot) -> Plan:
-        began = time.perf_counter()
-        plan = self.policy.decide(snapshot)
-        self._decision_s.append(time.perf_counter() - began)
-        return plan
 
     def _note_levels(self, at: float) -> None:
         yard = self.yard
@@ -236,7 +242,7 @@ class Simulator:
             _outcomes(self.jobs, self._ended, self.yard, end_s),
             Timeline(levels[:, 0], counts[:, 0], counts[:, 1], counts[:, 2]),
             self.yard.story,
-            np.array(self._decision_s) * 1e3,
+            np.array(self._decide.spent_s) * 1e3,
             wall_s,
             end_s,
         )
@@ -247,8 +253,7 @@ def _outcomes(jobs: Sequence[Job], ended: dict[str, Ended], yard: Yard, end_s: f
     ends = [ended.get(job.job_id) or _so_far(job, yard, end_s) for job in jobs]
 
     def column(name: str, kind: type = np.float64) -> npt.NDArray[Any]:
-        field = attrgetter(name)
-        return np.array([field(end) for end in ends], dtype=kind)
+        return np.array(list(map(attrgetter(name), ends)), dtype=kind)
 
     return Outcomes(
         [job.job_id for job in jobs],
@@ -270,7 +275,6 @@ def _so_far(job: Job, yard: Yard, end_s: float) -> Ended:
     nan, record = math.nan, yard.records.get(job.job_id)
     if record is None:
         return Ended(job, State.SUBMITTED, nan, nan, nan, nan, 0.0, 0, 0)
-    assert record.state is not None
     cells, row = yard.table.cells, yard.table.row_of[job.job_id]
     gpu_s = cells[Column.ATTAINED][row] + cells[Column.HELD][row] * (end_s - cells[Column.HELD_SINCE][row])
     counts = record.restarts, record.preemptions

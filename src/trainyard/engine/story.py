@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from trainyard.engine.states import State
 from trainyard.model.allocation import Allocation
@@ -28,23 +29,27 @@ class Change:
 
 
 Row = tuple[float, str, State | None, State, str, Allocation | None]
+WIDTH = 6  # cells of a row
 
 
 class Story:
-    """An append-only log of changes, kept as plain tuples: there are millions of them."""
+    """An append-only log of changes, one cell after the other: there are millions, too many for objects."""
 
-    __slots__ = ("_rows", "append")
+    __slots__ = ("_cells", "append")
 
     def __init__(self) -> None:
-        self._rows: list[Row] = []
-        self.append = self._rows.append
+        self._cells: list[Any] = []
+        self.append: Callable[[Row], None] = self._cells.extend
+
+    def _rows(self) -> Iterator[Row]:
+        return zip(*[iter(self._cells)] * WIDTH, strict=True)
 
     def __iter__(self) -> Iterator[Change]:
-        return (Change(*row) for row in self._rows)
+        return (Change(*row) for row in self._rows())
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._cells) // WIDTH
 
     def of(self, job_id: str) -> list[Change]:
         """Return everything that happened to one job, in order."""
-        return [Change(*row) for row in self._rows if row[1] == job_id]
+        return [Change(*row) for row in self._rows() if row[1] == job_id]

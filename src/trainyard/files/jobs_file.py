@@ -23,6 +23,7 @@ from trainyard.files.reading import StrPath, name_of, read_text
 from trainyard.model.cluster import Cluster
 from trainyard.model.job import Job
 from trainyard.model.profile import Profile
+from trainyard.quiet import no_collection
 
 DEFAULTS = {field.name: field.default for field in fields(Job) if field.init}
 COLUMNS = [name for name in DEFAULTS if name != "profile"]
@@ -30,6 +31,7 @@ REQUIRED = [name for name in COLUMNS if DEFAULTS[name] is MISSING]
 ALWAYS_WRITTEN = (*REQUIRED, "duration_s")
 
 
+@no_collection()
 def load_jobs(path: StrPath, profiles: Mapping[str, Profile], cluster: Cluster | None = None) -> list[Job]:
     """Read a jobs file, sorted by arrival; ties keep file order.
 

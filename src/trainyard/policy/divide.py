@@ -9,7 +9,11 @@ fast as the proportional share.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
+from heapq import heapify, heappop, heappush
 from typing import NamedTuple
+
+import numpy as np
 
 from trainyard.model.speed.sensitivity import Ladder
 from trainyard.policy.tenants import Tenants
@@ -46,8 +50,7 @@ def divide(tenants: Tenants) -> None:
     """Set everybody's place."""
     cpus, memory = tenants.slack()
     short = ((cpus < 0) | (memory < 0)).nonzero()[0].tolist()
-    low = any(place < ladder.top for place, ladder in zip(tenants.places, tenants.ladders, strict=True))
-    if not short and not low:
+    if not short and not _low(tenants):
         return
     members = tenants.by_node()
     _reclaim(tenants, members, short)
@@ -56,21 +59,17 @@ def divide(tenants: Tenants) -> None:
 
 def _reclaim(tenants: Tenants, members: dict[int, list[tuple[int, int]]], short: list[int]) -> None:
     """Squeeze nodes; those with the same company are worked out once."""
-    number: dict[int, int] = {}
-    kind = [number.setdefault(id(ladder), len(number)) for ladder in tenants.ladders]
-    known: dict[tuple[object, ...], list[float]] = {}
+    kind, known = tenants.rungs.kind, dict[tuple[object, ...], list[float]]()
     for node in short:
         all_gpus = float(tenants.snapshot.nodes.gpus[node])
-        company = sorted(
-            (kind[i], tenants.parts[i][at][1] / all_gpus, tenants.places[i], i) for i, at in members[node]
-        )
+        company = sorted([(kind[i], gpus / all_gpus, tenants.places[i], i) for i, gpus in members[node]])
+        *looks, who = zip(*company, strict=True)
         room = tenants.room(node)
-        key = (room, *(seat[:3] for seat in company))
-        places = known.get(key)
+        places = known.get((room, *looks))
         if places is None:
-            places = known[key] = [place for _, _, place, _ in company]
+            places = known[room, *looks] = list(looks[2])
             squeeze([Seat(tenants.ladders[i], part) for _, part, _, i in company], places, room)
-        for (_, _, _, i), place in zip(company, places, strict=True):
+        for i, place in zip(who, places, strict=True):
             tenants.places[i] = place
 
 
@@ -89,17 +88,7 @@ def squeeze(seats: list[Seat], places: list[float], room: Room = WHOLE) -> None:
     while short_cpus > EPSILON or short_memory > EPSILON:
         if lack != (lack := (short_cpus > EPSILON, short_memory > EPSILON)):
             steps = [_down(seat, place, lack) for seat, place in zip(seats, places, strict=True)]
-        best, cheapest, part = -1, float("inf"), 1.0
-        for n, step in enumerate(steps):
-            if step is None:
-                continue
-            some = _part(step, short_cpus, short_memory)
-            useful = min(some * step.cpus, short_cpus) if lack[0] else 0.0
-            if lack[1]:
-                useful += min(some * step.memory, short_memory)
-            cost = step.lost + some * step.speed
-            if cost < cheapest * useful:
-                best, cheapest, part = n, cost / useful, some
+        best, part = _cheapest(steps, short_cpus, short_memory)
         if best < 0:
             return
         step = steps[best]
@@ -108,6 +97,28 @@ def squeeze(seats: list[Seat], places: list[float], room: Room = WHOLE) -> None:
         short_memory -= part * step.memory
         places[best] = _snap(step.start + part * (step.to - step.start))
         steps[best] = _down(seats[best], places[best], lack)
+
+
+def _cheapest(steps: list[Step | None], short_cpus: float, short_memory: float) -> tuple[int, float]:
+    """The step that costs least speed for what it frees of what is short (-1: none), and how much of it."""
+    best, cheapest, part = -1, math.inf, 1.0
+    for n, step in enumerate(steps):
+        if step is None:
+            continue
+        _, lost, _, cpus, memory, speed, between = step
+        some = 1.0
+        if between:  # one may stop where it is enough
+            need = short_cpus / cpus if short_cpus > 0 and cpus > 0 else 0.0
+            if short_memory > 0 and memory > 0:
+                need = max(need, short_memory / memory)
+            some = min(need, 1.0)
+        useful = min(some * cpus, short_cpus) if short_cpus > EPSILON else 0.0
+        if short_memory > EPSILON:
+            useful += min(some * memory, short_memory)
+        cost = lost + some * speed
+        if cost < cheapest * useful:
+            best, cheapest, part = n, cost / useful, some
+    return best, part
 
 
 def _shortage(seats: list[Seat], places: list[float], room: Room) -> tuple[float, float]:
@@ -119,18 +130,7 @@ def _shortage(seats: list[Seat], places: list[float], room: Room) -> tuple[float
     return cpus, memory
 
 
-def _part(step: Step, short_cpus: float, short_memory: float) -> float:
-    """How much of a step down is enough; all of it where one cannot stop on the way."""
-    if not step.between:
-        return 1.0
-    need = 0.0
-    if short_cpus > 0 and step.cpus > 0:
-        need = short_cpus / step.cpus
-    if short_memory > 0 and step.memory > 0:
-        need = max(need, short_memory / step.memory)
-    return min(need, 1.0)
-
-
+@lru_cache(maxsize=4096)  # the same few ways, node after node
 def _down(seat: Seat, place: float, lack: tuple[bool, bool]) -> Step | None:
     """The way down to the next rung where there is less of what the node lacks; None if there is no such."""
     ladder = seat.ladder
@@ -168,9 +168,14 @@ def speed_at(ladder: Ladder, place: float) -> float:
     return ladder.speed[k] + (place - k) * (ladder.speed[k + 1] - ladder.speed[k])
 
 
+def _low(tenants: Tenants) -> set[int]:
+    """Those below their top."""
+    return set((np.array(tenants.places) < tenants.rungs.tops).nonzero()[0].tolist())
+
+
 def _hand_out(tenants: Tenants, members: dict[int, list[tuple[int, int]]]) -> None:
     """Give what is left on each node to those below their top, best gain for the resources first."""
-    low = {i for i, place in enumerate(tenants.places) if place < tenants.ladders[i].top}
+    low = _low(tenants)
     if not low:
         return
     cpus, memory = (array.tolist() for array in tenants.slack())
@@ -178,13 +183,15 @@ def _hand_out(tenants: Tenants, members: dict[int, list[tuple[int, int]]]) -> No
         if cpus[node] <= TINY and memory[node] <= TINY:
             continue
         hopeful = [
-            i for i, _ in members[node] if i in low and _may_rise(tenants, i, cpus[node], memory[node])
+            (-_gain(tenants, i), i)
+            for i, _ in members[node]
+            if i in low and _may_rise(tenants, i, cpus[node], memory[node])
         ]
+        heapify(hopeful)
         while hopeful:
-            gains = [(_gain(tenants, i), -i) for i in hopeful]
-            i = -max(gains)[1]
-            if not _climb(tenants, i, cpus, memory):
-                hopeful.remove(i)
+            _, i = heappop(hopeful)
+            if _climb(tenants, i, cpus, memory):
+                heappush(hopeful, (-_gain(tenants, i), i))
 
 
 def _may_rise(tenants: Tenants, i: int, cpus: float, memory: float) -> bool:
@@ -208,9 +215,9 @@ def _climb(tenants: Tenants, i: int, cpus: list[float], memory: list[float]) -> 
     ladder, place = tenants.ladders[i], tenants.places[i]
     k = int(place)
     rise_cpus, rise_memory = ladder.cpus[k + 1] - ladder.cpus[k], ladder.memory[k + 1] - ladder.memory[k]
-    far = k + 1 - place
-    for at, (node, _) in enumerate(tenants.parts[i]):
-        unit_cpus, unit_memory = tenants.unit(i, at)
+    far, per_gpu = k + 1 - place, tenants.snapshot.nodes.share_per_gpu
+    units = [(node, gpus * per_gpu[node][0], gpus * per_gpu[node][1]) for node, gpus in tenants.parts[i]]
+    for node, unit_cpus, unit_memory in units:
         for rise, left in ((rise_cpus * unit_cpus, cpus[node]), (rise_memory * unit_memory, memory[node])):
             if rise > 0:
                 far = min(far, max(left, 0.0) / rise)
@@ -218,8 +225,7 @@ def _climb(tenants: Tenants, i: int, cpus: list[float], memory: list[float]) -> 
     if not whole and (not ladder.between[k] or far < EPSILON):
         return False
     tenants.places[i] = _snap(place + far)
-    for at, (node, _) in enumerate(tenants.parts[i]):
-        unit_cpus, unit_memory = tenants.unit(i, at)
+    for node, unit_cpus, unit_memory in units:
         cpus[node] -= far * rise_cpus * unit_cpus
         memory[node] -= far * rise_memory * unit_memory
     return whole and k + 1 < ladder.top

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trainyard.model.cluster import Ints
 from trainyard.policy.snapshot import Column, Snapshot
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 C = Column
 LAST = 24  # so many running jobs, the last of the ranking, are in question at first
 Stand = tuple[float, float, str]  # key, submission, job
+NOBODY: Stand = (float("inf"), 0.0, "")  # comes after everybody
 
 
 class Lines:
@@ -62,17 +64,19 @@ class Lines:
         running = snapshot.table.column(C.HELD).nonzero()[0]
         keys = key[running]
         if running.size > 2 * LAST:
-            pivot = np.partition(keys, running.size - LAST)[running.size - LAST]
+            ranked = keys.copy()
+            ranked.partition(-LAST)
+            pivot = ranked[-LAST]
             late = keys >= pivot
-            found = self._walk(snapshot, running[late].tolist(), keys[late].tolist(), float(pivot))
+            found = self._walk(snapshot, running[late], keys[late], float(pivot))
             if found is not None:
                 return found
-        found = self._walk(snapshot, running.tolist(), keys.tolist(), float("-inf"))
+        found = self._walk(snapshot, running, keys, float("-inf"))
         assert found is not None
         return found
 
     def _walk(
-        self, snapshot: Snapshot, rows: list[int], keys: list[float], pivot: float
+        self, snapshot: Snapshot, rows: Ints, keys: Keys, pivot: float
     ) -> tuple[list[int], list[str]] | None:
         """Walk with only these running jobs in question; None if one before the pivot does not fit.
 
@@ -80,21 +84,23 @@ class Lines:
         """
         heads = [(line[0], gpus, 0) for gpus, line in self.of_size.items() if line]
         heapq.heapify(heads)
-        seq, gpus_of = snapshot.table.cells[C.SEQ], snapshot.table.cells[C.GPUS]
-        runs = sorted([(k, seq[row], row) for k, row in zip(keys, rows, strict=True)])
-        left = snapshot.free.total + sum([int(gpus_of[row]) for row in rows])
+        seq, gpus_of = snapshot.table.data[C.SEQ, rows], snapshot.table.data[C.GPUS, rows]
+        columns = keys.tolist(), seq.tolist(), rows.tolist(), gpus_of.astype(np.int64).tolist()
+        left = snapshot.free.total + sum(columns[3])
         stops: list[int] = []
         starts: list[str] = []
-        for k, number, row in runs:
-            while heads and heads[0][0] < (k, number):
-                if heads[0][1] > left and heads[0][0][0] < pivot:
+        first = heads[0][0] if heads else NOBODY
+        for run in sorted(zip(*columns, strict=True)):
+            while first < run:
+                if heads[0][1] > left and first[0] < pivot:
                     return None
                 left = self._first(heads, left, starts)
-            gpus = int(gpus_of[row])
+                first = heads[0][0] if heads else NOBODY
+            gpus = run[3]
             if gpus <= left:
                 left -= gpus
             else:
-                stops.append(row)
+                stops.append(run[2])
         while heads and left:
             left = self._first(heads, left, starts)
         return stops, starts
@@ -116,9 +122,9 @@ class Lines:
 
 def lines_of(order: KeyOrder, snapshot: Snapshot) -> Lines:
     """Return the lines that the snapshot carries for this order, or form them."""
-    lines = snapshot.lines
+    lines = snapshot.waiting.lines
     if isinstance(lines, Lines) and lines.order is order:
         lines.catch_up(snapshot)
         return lines
-    made = snapshot.lines = Lines(order, snapshot)
+    made = snapshot.waiting.lines = Lines(order, snapshot)
     return made

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -29,17 +33,29 @@ def maximise(gain: Floats, at_most: Rows, equal: Rows, upper: Floats, integer: b
         csr_array((rows.entry, (rows.row, rows.column)), shape=(rows.limit.size, gain.size))
         for rows in (at_most, equal)
     )
-    answer = linprog(
-        -gain,
-        a_ub,
-        at_most.limit,
-        a_eq,
-        equal.limit,
-        np.column_stack([np.zeros(gain.size), upper]),
+    bounds = np.column_stack([np.zeros(gain.size), upper])
+    program = (-gain, a_ub, at_most.limit, a_eq, equal.limit, bounds)
+    if integer:
+        with _silence():
+            answer = linprog(
+                *program, method="highs", integrality=np.ones(gain.size), options={"mip_rel_gap": 0.0}
+            )
+    else:
         # Interior point with crossover to a vertex: 2 to 8 times as fast as simplex on these.
-        method="highs" if integer else "highs-ipm",
-        integrality=np.full(gain.size, int(integer)),
-        options={"mip_rel_gap": 0.0} if integer else {},
-    )
+        answer = linprog(*program, method="highs-ipm")
     x: Floats | None = answer.x if answer.status == 0 else None
     return x
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Keep what HiGHS prints of some integer programs, whatever its options say, out of standard output."""
+    sys.stdout.flush()
+    kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 1)
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+        os.close(nowhere)

@@ -24,6 +24,7 @@ from trainyard.policy.snapshot import Snapshot
 from trainyard.policy.stages import Changes, Size, Sizes
 
 Vector = tuple[float, float, float]  # parts of the cluster's GPUs, CPUs and memory
+Numbers = tuple[int, int]  # workers and servers
 TINY = 1e-9
 # (workers, servers) to learn from: with five points all coefficients of the speed function can be told apart.
 RING_TRIALS = (1, 2, 4, 8)
@@ -35,11 +36,11 @@ class Growth(NamedTuple):
 
     left: float  # samples
     pace: Sequence[Sequence[float]]  # seconds per sample by workers and servers
-    least: tuple[int, int]
-    most: tuple[int, int]
+    least: Numbers
+    most: Numbers
     worker: Vector
     server: Vector
-    trial: tuple[int, int] | None = None  # the size it has to try now
+    trial: Numbers | None = None  # the size it has to try now
 
 
 class Optimus(Size):
@@ -69,7 +70,7 @@ class Optimus(Size):
         """Return when trials end."""
         return () if self.explorer is None else self.explorer.wakes(snapshot, changes)
 
-    def _trials(self, beliefs: Beliefs, ranked: Ints) -> dict[int, tuple[int, int]]:
+    def _trials(self, beliefs: Beliefs, ranked: Ints) -> dict[int, Numbers]:
         """Position in the ranking -> size to try, of all jobs that have something left to try."""
         if self.explorer is None:
             return {}
@@ -83,72 +84,62 @@ class Optimus(Size):
 
 def grow(growths: Sequence[Growth]) -> Ints:
     """Return workers and servers of each job, none to wait; earlier jobs come first when room is short."""
-    room = _Room()
-    sizes: list[tuple[int, int]] = []
-    for growth in growths:
-        workers, servers = growth.least
-        taken = room.take(_times(workers, growth.worker), _times(servers, growth.server))
-        sizes.append(growth.least if taken else (0, 0))
+    room: Vector = (1.0 + TINY, 1.0 + TINY, 1.0 + TINY)
+    sizes: list[Numbers] = [(0, 0)] * len(growths)
+    room = _claim(growths, sizes, [growth.least for growth in growths], room)
+    tries = [growth.trial if size[0] else None for growth, size in zip(growths, sizes, strict=True)]
+    room = _claim(growths, sizes, tries, room)
     heap: list[tuple[float, int, bool]] = []
-    for j, growth in enumerate(growths):
-        if growth.trial is not None and sizes[j][0]:
-            more = growth.trial[0] - sizes[j][0], growth.trial[1] - sizes[j][1]
-            if room.take(_times(more[0], growth.worker), _times(more[1], growth.server)):
-                sizes[j] = growth.trial
     for j, growth in enumerate(growths):
         if growth.trial is None and sizes[j][0]:
             _offer(heap, j, growth, sizes[j], room)
     while heap:
         _, j, server = heapq.heappop(heap)
         growth, (workers, servers) = growths[j], sizes[j]
-        if room.take(growth.server if server else growth.worker):
+        left = _without(room, growth.server if server else growth.worker, 1)
+        if min(left) >= 0:
+            room = left
             sizes[j] = (workers, servers + 1) if server else (workers + 1, servers)
         _offer(heap, j, growth, sizes[j], room)
     return np.array(sizes, dtype=np.int64).reshape(-1, 2)
 
 
-class _Room:
-    """What is left of the cluster."""
-
-    def __init__(self) -> None:
-        self.left = (1.0 + TINY, 1.0 + TINY, 1.0 + TINY)
-
-    def holds(self, need: Vector) -> bool:
-        gpus, cpus, memory = self.left
-        return need[0] <= gpus and need[1] <= cpus and need[2] <= memory
-
-    def take(self, need: Vector, also: Vector = (0.0, 0.0, 0.0)) -> bool:
-        gpus, cpus, memory = self.left
-        left = (gpus - need[0] - also[0], cpus - need[1] - also[1], memory - need[2] - also[2])
-        fits = min(left) >= 0
-        if fits:
-            self.left = left
-        return fits
+def _claim(
+    growths: Sequence[Growth], sizes: list[Numbers], wanted: Sequence[Numbers | None], room: Vector
+) -> Vector:
+    """Give jobs the sizes they want as long as there is room; return what is left of it."""
+    for j, (growth, want) in enumerate(zip(growths, wanted, strict=True)):
+        if want is not None:
+            left = _without(room, growth.worker, want[0] - sizes[j][0])
+            left = _without(left, growth.server, want[1] - sizes[j][1])
+            if min(left) >= 0:
+                room, sizes[j] = left, want
+    return room
 
 
-def _times(count: int, each: Vector) -> Vector:
-    return count * each[0], count * each[1], count * each[2]
+def _without(room: Vector, each: Vector, count: int) -> Vector:
+    """What is left when some tasks are taken."""
+    return room[0] - count * each[0], room[1] - count * each[1], room[2] - count * each[2]
 
 
-def _offer(
-    heap: list[tuple[float, int, bool]], j: int, growth: Growth, size: tuple[int, int], room: _Room
-) -> None:
+def _offer(heap: list[tuple[float, int, bool]], j: int, growth: Growth, size: Numbers, room: Vector) -> None:
     """Queue the better of one more worker and one more server, if it fits and saves any time."""
-    workers, servers = size
-    pace, best = growth.pace[workers][servers], 0.0
-    server = False
-    if servers < growth.most[1] and room.holds(growth.server):
-        best = (pace - growth.pace[workers][servers + 1]) / max(growth.server)
-        server = best > 0
-    if workers < growth.most[0] and room.holds(growth.worker):
-        gain = (pace - growth.pace[workers + 1][servers]) / max(growth.worker)
+    left, pace, _, (most_workers, most_servers), worker, server, _ = growth
+    (workers, servers), best, is_server = size, 0.0, False
+    now = pace[workers][servers]
+    gpus, cpus, memory = room
+    if servers < most_servers and server[1] <= cpus and server[2] <= memory:
+        best = (now - pace[workers][servers + 1]) / max(server)
+        is_server = best > 0
+    if workers < most_workers and worker[0] <= gpus and worker[1] <= cpus and worker[2] <= memory:
+        gain = (now - pace[workers + 1][servers]) / max(worker)
         if gain > best:
-            best, server = gain, False
+            best, is_server = gain, False
     if best > 0:
-        heapq.heappush(heap, (-best * growth.left, j, server))
+        heapq.heappush(heap, (-best * left, j, is_server))
 
 
-def _growths(beliefs: Beliefs, ranked: Ints, trials: dict[int, tuple[int, int]]) -> list[Growth]:
+def _growths(beliefs: Beliefs, ranked: Ints, trials: dict[int, Numbers]) -> list[Growth]:
     """What each ranked job could become."""
     nodes, jobs = beliefs.snapshot.nodes, beliefs.snapshot.table.jobs
     total = (max(beliefs.snapshot.up_gpus, 1), float(nodes.cpus.sum()), float(nodes.memory_gb.sum()))
@@ -193,7 +184,7 @@ def _tasks(job: Job, total: Vector) -> tuple[Vector, Vector]:
     return worker, (0.0, server.cpus / max(total[1], TINY), server.memory_gb / max(total[2], TINY))
 
 
-def _trial_sizes(beliefs: Beliefs, row: int) -> list[tuple[int, int]]:
+def _trial_sizes(beliefs: Beliefs, row: int) -> list[Numbers]:
     """Sizes to learn from, as far as the job may have them."""
     job = beliefs.snapshot.table.jobs[row]
     if beliefs.apart(row):

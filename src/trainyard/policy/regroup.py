@@ -51,21 +51,11 @@ class Regrouping:
 
     def _singles(self) -> Single:
         t = self.tenants
-        rows = [
-            (i, *parts[0], *share)
-            for i, (parts, share) in enumerate(zip(t.parts, t.shares(), strict=True))
-            if len(parts) == 1
-        ]
-        tenant, node, gpus, cpus, memory = np.array(rows, dtype=np.float64).reshape(-1, 5).T
-        at = node.astype(np.int64)
-        size = gpus.astype(np.int64)
-        return Single(
-            tenant.astype(np.int64),
-            at,
-            size,
-            cpus * gpus * self.nodes.cpus_per_gpu[at],
-            memory * gpus * self.nodes.memory_per_gpu[at],
-        )
+        one = (np.diff(t.ends) == 1)[t.owner]
+        node, (cpus, memory) = t.where()[one], t.held()[:, one]
+        cpus *= self.nodes.cpus_per_gpu[node]
+        memory *= self.nodes.memory_per_gpu[node]
+        return Single(t.owner[one], node, t.gpus[one], cpus, memory)
 
     def run(self) -> None:
         """Seat the newcomers, then relieve the nodes that are short."""
@@ -98,10 +88,10 @@ class Regrouping:
         new = np.array(self.tenants.starting, dtype=np.bool_)[s.tenant].nonzero()[0]
         if new.size < 2:
             return
-        kind = self.nodes.kind[s.node[new]]
-        kinds, of = np.unique(np.column_stack([-s.gpus[new], kind]), axis=0, return_inverse=True)
-        for k in range(len(kinds)):
-            self._deal(new[of.reshape(-1) == k])
+        kind = self.nodes.kind
+        kinds = kind[s.node[new]] - s.gpus[new] * (kind.max() + 1)  # by size, then by kind of node
+        for k in np.unique(kinds):
+            self._deal(new[kinds == k])
 
     def _deal(self, who: Ints) -> None:
         """Seat jobs of one size on nodes of one kind, the hungriest first, where they fit and little is left.
@@ -116,16 +106,17 @@ class Regrouping:
         least = s.cpus[who].min(), s.memory[who].min()
         room = np.stack([self.cpus - seats * least[0], self.memory - seats * least[1]])
         unit = np.stack([self.unit_cpus, self.unit_memory])
-        demands = np.column_stack([s.cpus[who] - least[0], s.memory[who] - least[1]])
-        classes, of = np.unique(demands, axis=0, return_inverse=True)
+        demands = s.cpus[who] - least[0] + 1j * (s.memory[who] - least[1])  # sorted like pairs, but quicker
+        pairs, of = np.unique(demands, return_inverse=True)
+        classes = np.column_stack([pairs.real, pairs.imag])
         hunger = classes[:, 0] / unit[0].mean() + classes[:, 1] / unit[1].mean()
         for c in np.argsort(-hunger, kind="stable").tolist():
-            members = who[of.reshape(-1) == c]
+            members = who[of == c]
             chosen = _seats_for(members.size, classes[c], seats, room, unit)
-            for x, node in zip(members.tolist(), chosen.tolist(), strict=True):
-                if s.node[x] != node:
-                    s.node[x] = node
-                    self.tenants.move(int(s.tenant[x]), node)
+            moved = s.node[members] != chosen
+            for i, node in zip(s.tenant[members[moved]].tolist(), chosen[moved].tolist(), strict=True):
+                self.tenants.move(i, node)
+            s.node[members] = chosen
         self._occupy(s.node[who], s.cpus[who], s.memory[who])
 
     def _occupy(self, node: Ints, cpus: Floats, memory: Floats) -> None:
@@ -216,7 +207,8 @@ class Regrouping:
         return snap.remaining_s_of(snap.table.row_of[self.tenants.ids[i]])
 
     def _on(self, node: int) -> list[int]:
-        return [int(x) for x in (self.single.node == node).nonzero()[0]]
+        there: list[int] = (self.single.node == node).nonzero()[0].tolist()
+        return there
 
     def _worth(self, members: list[int], node: int) -> float:
         all_gpus = float(self.nodes.gpus[node])

@@ -25,7 +25,7 @@ from trainyard.policy.smd_inner import (
     solve,
     within_limits,
 )
-from trainyard.policy.smd_round import Rounding, round_numbers
+from trainyard.policy.smd_round import Rounding, polished, round_numbers
 from trainyard.policy.utility import Utility
 
 WHOLE = 1e-6  # below a whole number: that number
@@ -76,9 +76,10 @@ def admit(
 
 
 def smd_numbers(problem: Problem, rounding: Rounding, eps: float = 0.1) -> Numbers:
-    """Return the numbers of SMD: Algorithm 1, made whole by Algorithm 2."""
+    """Return the numbers of SMD: Algorithm 1, made whole by Algorithm 2, and the best next to that."""
     best = solve(problem, eps)
-    return Numbers(*round_numbers(problem, best.workers, best.servers, rounding), best.fits)
+    whole = round_numbers(problem, best.workers, best.servers, rounding)
+    return Numbers(*polished(problem, *whole), best.fits)
 
 
 def equal_numbers(problem: Problem) -> Numbers:

@@ -15,6 +15,8 @@ from trainyard.policy.smd_inner import Demands, Problem, completion_s, within_li
 
 WHOLE = 1e-6  # from a whole number: that number
 TRIES = 20
+# Steps in workers and servers, the first of them none.
+NEAR = np.array([(0, 0), (1, 0), (-1, 0), (0, 1), (0, -1), (1, -1), (-1, 1), (1, 1), (-1, -1)]).T
 
 
 class Rounding(NamedTuple):
@@ -40,6 +42,24 @@ def round_numbers(
     found = np.isfinite(tau[best])
     down_w, down_p = (np.maximum(_down(x), 1) for x in (workers, servers))
     return np.where(found, drawn_w[best], down_w), np.where(found, drawn_p[best], down_p)
+
+
+def polished(problem: Problem, workers: Ints, servers: Ints) -> tuple[Ints, Ints]:
+    """Step to the best of the numbers next to these, as long as that is better: not part of Algorithm 2."""
+    numbers = np.stack([workers, servers])
+    jobs = np.arange(workers.size)
+    while jobs.size:
+        some = problem.take(jobs)
+        near_w, near_p = (numbers[k, jobs, None] + NEAR[k] for k in (0, 1))
+        inside = (near_w >= 1) & (near_p >= 1)
+        near_w, near_p = np.maximum(near_w, 1), np.maximum(near_p, 1)
+        inside &= within_limits(some.demands, near_w, near_p)
+        tau = np.where(inside, completion_s(some, near_w, near_p), np.inf)
+        best = tau.argmin(axis=1)
+        better = tau[np.arange(jobs.size), best] < tau[:, 0]
+        jobs, best = jobs[better], best[better]
+        numbers[:, jobs] += NEAR[:, best]
+    return numbers[0], numbers[1]
 
 
 def draw(rng: np.random.Generator, numbers: Floats, shape: tuple[int, int]) -> Ints:

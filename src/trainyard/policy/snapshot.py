@@ -162,9 +162,10 @@ class Free:
 class Waiting:
     """Jobs without an allocation, in order of submission. Taking the first one costs nothing."""
 
-    __slots__ = ("_entries", "_first", "journal")
+    __slots__ = ("_entries", "_first", "journal", "lines")
 
     def __init__(self) -> None:
+        self.lines: object = None  # the same jobs as an order keeps them sorted from decision to decision
         self.journal: list[str] | None = None  # who came or went, if somebody wants to know
         self._entries: list[tuple[float, str]] = []
         self._first = 0  # entries before this one are gone
@@ -224,7 +225,6 @@ class Snapshot:
     start_s: float = 0.0  # of every job's first start
     observed: Observed = field(default_factory=Observed)
     still: bool = False  # nobody got or lost anything since the last decision
-    lines: object = None  # waiting jobs as an order keeps them sorted from decision to decision
     unchanged: Plan = field(init=False)  # the plan that leaves everything as it is
 
     def __post_init__(self) -> None:
@@ -239,7 +239,6 @@ class Snapshot:
             running=self.running.copy(),
             free=self.free.copy(),
             observed=self.observed.copy(),
-            lines=None,
         )
 
     def remaining_samples(self) -> Floats:

@@ -31,10 +31,11 @@ class Starts:
         if fill == "greedy":
             self._fill(self.policy.order.rank(self.snapshot), None)
             return self.started
-        for place, row in enumerate(self.policy.order.heads(self.snapshot)):
+        for row in self.policy.order.heads(self.snapshot):
             if not self._start(row):
                 if fill == "easy":
-                    self._fill(self.policy.order.rank(self.snapshot)[place + 1 :], row)
+                    behind = self.policy.order.rank(self.snapshot)[len(self.started) + 1 :]
+                    self._fill(behind, row)
                 break
         return self.started
 
@@ -44,12 +45,12 @@ class Starts:
         return self.policy.tune.request(self.snapshot, job, job.gpus, int(table.cells[C.TYPE][row]))
 
     def _start(self, row: int) -> bool:
-        job = self.snapshot.table.jobs[row]
+        snap = self.snapshot
+        job = snap.table.jobs[row]
         if job.gpus > self.free.total:
             return False
-        if self.free is self.snapshot.free:
-            self.free = self.free.copy()
-        snap = self.snapshot
+        if self.free is snap.free:
+            self.free = snap.free.copy()
         allocation = self.policy.place.put(self._request(row), self.free, snap.nodes, snap.seed)
         if allocation is not None:
             self.started[job.job_id] = allocation

@@ -66,11 +66,9 @@ class SynergyTune(Tune):
         """Hand out CPUs and memory to all that will run."""
         if snapshot.still and not changes:
             return changes
-        planned = {j: a for j, a in snapshot.running.items() if j not in changes}
-        planned |= {j: a for j, a in changes.items() if a is not None}
-        tenants = Tenants(snapshot, planned)
+        tenants = Tenants(snapshot, changes)
         self.tune(tenants)
-        return tenants.changes(changes)
+        return tenants.changes()
 
     def tune(self, tenants: Tenants) -> None:
         """Set seats and places."""

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import partial
+from itertools import accumulate, pairwise
 
 import numpy as np
 
 from trainyard.model.allocation import Allocation, Share
 from trainyard.model.cluster import Floats, Ints
 from trainyard.model.job import Job
-from trainyard.model.speed.sensitivity import Ladder
+from trainyard.model.speed.sensitivity import Ladder, Rungs
 from trainyard.policy.snapshot import Snapshot
 from trainyard.policy.stages import Changes
 
+new_share = partial(tuple.__new__, Share)  # like Share._make, three times as quick
 SAME = 1e-9  # shares nearer than this (relative) are the same: no need to touch the job
 Parts = list[tuple[int, int]]  # (node, GPUs)
 
@@ -24,24 +26,30 @@ class Tenants:
     the tenants share the room that is left.
     """
 
-    def __init__(self, snapshot: Snapshot, planned: Mapping[str, Allocation]) -> None:
+    def __init__(self, snapshot: Snapshot, planned: Changes) -> None:
         self.snapshot = snapshot
-        table, nodes, ladder = snapshot.table, snapshot.nodes, snapshot.sensitivity.ladder
+        self._planned = planned
+        table, nodes = snapshot.table, snapshot.nodes
+        allocations = {j: a for j, a in snapshot.running.items() if j not in planned}
+        allocations |= {j: a for j, a in planned.items() if a is not None}
         particular: dict[str, Allocation] = {}
         if table.particular:
-            particular = {j: a for j, a in planned.items() if table.jobs[table.row_of[j]].particular}
-        self.ids = [job_id for job_id in planned if job_id not in particular]
-        self.planned = [planned[job_id] for job_id in self.ids]
+            particular = {j: a for j, a in allocations.items() if table.jobs[table.row_of[j]].particular}
+            allocations = {j: a for j, a in allocations.items() if j not in particular}
+        self.ids = list(allocations)
         self.jobs: list[Job] = [table.jobs[table.row_of[job_id]] for job_id in self.ids]
-        self.free_gpus = self._free_gpus(planned)
         self.starting = [job_id not in snapshot.running for job_id in self.ids]
-        self.parts: list[Parts] = [
-            [(nodes.index[share[0]], share[1]) for share in allocation.shares] for allocation in self.planned
-        ]
-        self.ladders: list[Ladder] = [
-            ladder(job, allocation.workers) for job, allocation in zip(self.jobs, self.planned, strict=True)
-        ]
-        self.places: list[float] = [float(ladder.top) for ladder in self.ladders]
+        # The parts of all tenants in a row, those of tenant i from ends[i] to ends[i + 1].
+        self.ends = list(accumulate([len(a.shares) for a in allocations.values()], initial=0))
+        self._shares = [share for a in allocations.values() for share in a.shares]
+        pairs = [(nodes.index[share[0]], share[1]) for share in self._shares]
+        self.parts: list[Parts] = [pairs[start:end] for start, end in pairwise(self.ends)]
+        self.owner: Ints = np.repeat(np.arange(len(self.ids)), np.diff(self.ends))
+        self.gpus: Ints = np.array([gpus for _, gpus in pairs], dtype=np.int64)
+        self.free_gpus = self._free_gpus()
+        self.ladders: list[Ladder] = snapshot.sensitivity.ladders(self.jobs, self.parts)
+        self.rungs = Rungs(self.ladders)
+        self.places: list[float] = self.rungs.tops.astype(np.float64).tolist()
         self.cpus, self.memory_gb = nodes.cpus.copy(), nodes.memory_gb.copy()
         self.shared: Ints = np.zeros(len(nodes.ids), dtype=np.int64)  # nodes with others than tenants on them
         for allocation in particular.values():
@@ -58,22 +66,17 @@ class Tenants:
             return 1.0, 1.0
         return float(self.cpus[node] / nodes.cpus[node]), float(self.memory_gb[node] / nodes.memory_gb[node])
 
-    def _free_gpus(self, planned: Mapping[str, Allocation]) -> list[int]:
+    def _free_gpus(self) -> list[int]:
         """GPUs of each node that nobody is planned on."""
         index, running = self.snapshot.nodes.index, self.snapshot.running
         free = self.snapshot.free.gpus.copy()
-        for allocations, other, sign in ((running, planned, 1), (planned, running, -1)):
-            for job_id, allocation in allocations.items():
-                if other.get(job_id) is not allocation:
-                    for share in allocation.shares:
-                        free[index[share.node]] += sign * share.gpus
+        for job_id in self._planned.keys() & running.keys():
+            for share in running[job_id].shares:
+                free[index[share[0]]] += share[1]
+        for allocation in self._planned.values():
+            for share in allocation.shares if allocation is not None else ():
+                free[index[share[0]]] -= share[1]
         return free
-
-    def unit(self, i: int, at: int) -> tuple[float, float]:
-        """CPUs and GB on a node that one proportional share of tenant i's part number `at` stands for."""
-        node, gpus = self.parts[i][at]
-        cpus, memory = self.snapshot.nodes.share_per_gpu[node]
-        return gpus * cpus, gpus * memory
 
     def move(self, i: int, node: int) -> None:
         """Put a tenant that sits on one node on another one like it."""
@@ -82,69 +85,61 @@ class Tenants:
         self.free_gpus[before] += gpus
         self.free_gpus[node] -= gpus
 
+    def where(self) -> Ints:
+        """The node of every part, in a row."""
+        return np.array([node for parts in self.parts for node, _ in parts], dtype=np.int64)
+
     def by_node(self) -> dict[int, list[tuple[int, int]]]:
-        """Node -> (tenant, number of its part there)."""
-        members: dict[int, list[tuple[int, int]]] = {}
-        for i, parts in enumerate(self.parts):
-            for at, (node, gpus) in enumerate(parts):
-                if gpus:
-                    members.setdefault(node, []).append((i, at))
-        return members
+        """Node -> (tenant, its GPUs there)."""
+        node, some = self.where(), self.gpus.nonzero()[0]
+        order = some[node[some].argsort(kind="stable")]
+        members = list(zip(self.owner[order].tolist(), self.gpus[order].tolist(), strict=True))
+        names, first = np.unique(node[order], return_index=True)
+        ends = [*first.tolist(), len(members)]
+        return {name: members[a:b] for name, (a, b) in zip(names.tolist(), pairwise(ends), strict=True)}
+
+    def held(self) -> Floats:
+        """CPUs and memory of every part in a row, in proportional shares of a GPU."""
+        held: Floats = self.gpus * self.rungs.at(self.places)[:, self.owner]
+        return held
 
     def slack(self) -> tuple[Floats, Floats]:
         """CPUs and GB that each node has left, below zero if short, with everybody on its place."""
-        nodes = self.snapshot.nodes
-        held = [
-            (node, gpus, *share)
-            for parts, share in zip(self.parts, self.shares(), strict=True)
-            for node, gpus in parts
-        ]
-        node, gpus, cpus, memory = np.array(held, dtype=np.float64).reshape(-1, 4).T
-        at, count = node.astype(np.int64), len(nodes.ids)
-        held_cpus = np.bincount(at, gpus * cpus, count) * nodes.cpus_per_gpu
-        held_memory = np.bincount(at, gpus * memory, count) * nodes.memory_per_gpu
+        nodes, node = self.snapshot.nodes, self.where()
+        cpus, memory = self.held()
+        held_cpus = np.bincount(node, cpus, len(nodes.ids)) * nodes.cpus_per_gpu
+        held_memory = np.bincount(node, memory, len(nodes.ids)) * nodes.memory_per_gpu
         return self.cpus - held_cpus, self.memory_gb - held_memory
 
-    def shares(self) -> list[tuple[float, float]]:
-        """What everybody's place stands for, in proportional shares of CPUs and memory."""
-        return [ladder.at(place) for ladder, place in zip(self.ladders, self.places, strict=True)]
-
-    def changes(self, changes: Changes) -> dict[str, Allocation | None]:
+    def changes(self) -> dict[str, Allocation | None]:
         """What has to change for everybody to get what its place stands for."""
-        tenants, running = set(self.ids), self.snapshot.running
-        result = {j: a for j, a in changes.items() if j not in tenants}
-        for i, job_id in enumerate(self.ids):
-            before = running.get(job_id)
-            if before is None or not self._holds(i, before):
-                result[job_id] = self._allocation(i)
+        running, ids, ends, rows = self.snapshot.running, self.ids, self.ends, self._rows()
+        tenants = set(ids)
+        result = {j: a for j, a in self._planned.items() if j not in tenants}
+        new = [i for i, job_id in enumerate(ids) if job_id in self._planned]
+        other = [k for k, (share, row) in enumerate(zip(self._shares, rows, strict=True)) if share != row]
+        for i in sorted({*new, *self.owner[other].tolist()}):
+            before = running.get(ids[i])
+            after = tuple(map(new_share, rows[ends[i] : ends[i + 1]]))
+            if before is None or not _same(before.shares, after):
+                result[ids[i]] = Allocation(after)
         return result
 
-    def _holds(self, i: int, before: Allocation) -> bool:
-        """Whether a tenant has all it should, but for rounding."""
-        parts, shares = self.parts[i], before.shares
-        if len(parts) != len(shares):
-            return False
-        index, per_gpu = self.snapshot.nodes.index, self.snapshot.nodes.share_per_gpu
-        cpus, memory = self.ladders[i].at(self.places[i])
-        for (node, gpus), (name, count, _, held_cpus, held_memory) in zip(parts, shares, strict=True):
-            if index[name] != node or count != gpus:
-                return False
-            unit_cpus, unit_memory = per_gpu[node]
-            want_cpus, want_memory = gpus * unit_cpus * cpus, gpus * unit_memory * memory
-            if held_cpus == want_cpus and held_memory == want_memory:
-                continue
-            if (
-                abs(held_cpus - want_cpus) > SAME * want_cpus
-                or abs(held_memory - want_memory) > SAME * want_memory
-            ):
-                return False
-        return True
+    def _rows(self) -> list[tuple[str, int, int, float, float]]:
+        """What every part in a row should hold, like a `Share`."""
+        nodes, node = self.snapshot.nodes, self.where()
+        cpus, memory = self.rungs.at(self.places)[:, self.owner]
+        cpus *= self.gpus * nodes.cpus_per_gpu[node]
+        memory *= self.gpus * nodes.memory_per_gpu[node]
+        names, servers = [nodes.ids[at] for at in node.tolist()], [share[2] for share in self._shares]
+        return list(zip(names, self.gpus.tolist(), servers, cpus.tolist(), memory.tolist(), strict=True))
 
-    def _allocation(self, i: int) -> Allocation:
-        nodes, (cpus, memory) = self.snapshot.nodes, self.ladders[i].at(self.places[i])
-        shares = []
-        for (node, gpus), planned in zip(self.parts[i], self.planned[i].shares, strict=True):
-            unit_cpus, unit_memory = nodes.share_per_gpu[node]
-            held = (gpus * unit_cpus * cpus, gpus * unit_memory * memory)
-            shares.append(Share(nodes.ids[node], gpus, planned[2], *held))
-        return Allocation(tuple(shares))
+
+def _same(shares: tuple[Share, ...], others: tuple[Share, ...]) -> bool:
+    """Whether these are the same but for rounding."""
+    return len(shares) == len(others) and all(
+        a[:3] == b[:3]
+        and abs(a.cpus - b.cpus) <= SAME * b.cpus
+        and abs(a.memory_gb - b.memory_gb) <= SAME * b.memory_gb
+        for a, b in zip(shares, others, strict=True)
+    )

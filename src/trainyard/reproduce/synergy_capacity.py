@@ -60,7 +60,9 @@ def capacity(split: Split, cpus_per_gpu: float, gpus: int = 128) -> Capacity:
     ladders = [sensitivity.ladder(Job(name, 0.0, 1, profile=table_profile(name)), seat) for name, _ in names]
     owner = np.repeat(np.arange(len(names)), [len(ladder.cpus) for ladder in ladders])
     rungs = np.arange(owner.size)
-    cpus, memory, speed = (np.concatenate([ladder[k] for ladder in ladders]) for k in range(3))
+    cpus = np.concatenate([ladder.cpus for ladder in ladders])
+    memory = np.concatenate([ladder.memory for ladder in ladders])
+    speed = np.concatenate([ladder.speed for ladder in ladders])
     at_most = Rows(
         np.repeat(np.arange(3), owner.size),
         np.tile(rungs, 3),

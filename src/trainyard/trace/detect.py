@@ -10,6 +10,7 @@ from trainyard.errors import InputError, did_you_mean
 from trainyard.files.jobs_file import load_jobs
 from trainyard.files.reading import StrPath
 from trainyard.model.zoo import ZOO
+from trainyard.quiet import no_collection
 from trainyard.trace.readers import (
     acme,
     gavel,
@@ -49,6 +50,7 @@ def detect(path: StrPath) -> str:
     return _detect(Source.open(path))
 
 
+@no_collection()
 def read_trace(path: StrPath, format: str | None = None) -> Trace:
     """Read a trace of a given form, or of the form it seems to have."""
     if format is not None and format not in (*FORMATS, JOBS):

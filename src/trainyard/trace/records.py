@@ -54,8 +54,8 @@ class Collector:
     def __init__(self, where: str, format: str) -> None:
         self._where = where
         self._format = format
-        self._jobs: list[tuple[float, str, dict[str, Any]]] = []
-        self._ids: Counter[str] = Counter()
+        self._jobs: list[tuple[float, str, int, float | None, dict[str, Any]]] = []
+        self._ids: dict[str, int] = {}
         self.report = ConversionReport()
 
     def drop(self, why: str) -> None:
@@ -77,7 +77,7 @@ class Collector:
             self.change(f"run time 0 raised to {RESOLUTION_S:g} s, the resolution of the log")
             duration_s = RESOLUTION_S
         self.report.read += 1
-        self._jobs.append((arrival_s, self._unique(job_id), {"gpus": gpus, "duration_s": duration_s, **rest}))
+        self._jobs.append((arrival_s, self._unique(job_id), gpus, duration_s, rest))
         return None
 
     def trace(self, origin_s: float | None = None, on_epoch: bool = False) -> Trace:
@@ -86,13 +86,12 @@ class Collector:
             raise InputError(f"no job with a GPU in this {self._format} trace", where=self._where)
         self._jobs.sort(key=lambda row: row[0])
         first = self._jobs[0][0]
-        jobs = [Job(job_id=name, arrival_s=at - first, **rest) for at, name, rest in self._jobs]
+        jobs = [Job(name, at - first, gpus, run_s, **rest) for at, name, gpus, run_s, rest in self._jobs]
         origin = second_of_week(first) if on_epoch else origin_s
         return Trace(jobs, self._format, self.report, origin)
 
     def _unique(self, job_id: str) -> str:
-        self._ids[job_id] += 1
-        count = self._ids[job_id]
+        count = self._ids[job_id] = self._ids.get(job_id, 0) + 1
         if count == 1:
             return job_id
         self.change("id used before, made unique")

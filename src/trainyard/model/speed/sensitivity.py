@@ -9,7 +9,9 @@ full speed (Synergy's best-case demand). A job that nothing is known of has one 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -27,9 +29,11 @@ LEVELS = 13  # speeds at which an input pipeline without a table is looked at
 UNEVEN = 0.03  # how much slower than in proportion to the way a step may be on the way
 PROBES = 33
 SAME = 1e-9  # relative difference of speeds that counts as none
+Workers = tuple[tuple[str, int], ...]  # (node, GPUs)
 
 
-class Ladder(NamedTuple):
+@dataclass(frozen=True, eq=False)  # compared and hashed by identity: ladders are keys
+class Ladder:
     """Rungs in proportional shares of CPUs and memory, and the speed relative to the proportional share's."""
 
     cpus: tuple[float, ...]
@@ -48,10 +52,33 @@ class Ladder(NamedTuple):
             self.memory[k] + part * (self.memory[k + 1] - self.memory[k]),
         )
 
-    @property
+    @cached_property
     def top(self) -> int:
         """Number of the best-case rung."""
         return len(self.cpus) - 1
+
+
+class Rungs:
+    """The ladders of many jobs as arrays: all rungs of all different ladders in a row."""
+
+    def __init__(self, ladders: list[Ladder]) -> None:
+        number = {ladder: k for k, ladder in enumerate(dict.fromkeys(ladders))}
+        self.kind = [number[ladder] for ladder in ladders]  # the number of each job's ladder
+        heights = np.array([len(ladder.cpus) for ladder in number], dtype=np.int64)
+        self.tops: Ints = (heights - 1)[self.kind]
+        self._lowest: Ints = (heights.cumsum() - heights)[self.kind]
+        rungs = [rung for ladder in number for rung in zip(ladder.cpus, ladder.memory, strict=True)]
+        self._shares: Floats = np.array([*rungs, (0.0, 0.0)]).T
+        self._steps: Floats = np.zeros_like(self._shares)
+        self._steps[:, :-1] = self._shares[:, 1:] - self._shares[:, :-1]
+
+    def at(self, places: list[float]) -> Floats:
+        """CPUs and memory of each job at its place, like `Ladder.at`."""
+        place = np.array(places, dtype=np.float64)
+        rung = place.astype(np.int64)
+        at = self._lowest + rung
+        shares: Floats = self._shares[:, at] + (place - rung) * self._steps[:, at]
+        return shares
 
 
 AS_IT_IS = Ladder((1.0,), (1.0,), (1.0,), ())
@@ -73,12 +100,13 @@ class Sensitivity:
 
     def __init__(self, cluster: Cluster, speed: SpeedModel) -> None:
         self._speed = speed
+        self._ids = [node.node_id for node in cluster.nodes]
         self._node = {node.node_id: node for node in cluster.nodes}
         self._alone = _largest_by_type(cluster)
         self._ladders: dict[tuple[object, ...], Ladder] = {}
         self._kept: list[Profile] = []  # an id stays its own as long as its owner lives
 
-    def ladder(self, job: Job, workers: tuple[tuple[str, int], ...]) -> Ladder:
+    def ladder(self, job: Job, workers: Workers) -> Ladder:
         """Return the ladder of a job with so many GPUs on each of these nodes."""
         if job.particular:
             return self._as_asked(job, workers)
@@ -89,6 +117,15 @@ class Sensitivity:
         if ladder is None:
             ladder = self._ladders[key] = self._of_kind(job.profile, workers)
         return ladder
+
+    def ladders(self, jobs: list[Job], parts: list[list[tuple[int, int]]]) -> list[Ladder]:
+        """Return the ladders of many jobs with these parts: (number of the node in the cluster, GPUs)."""
+        keys = [(id(job.profile), *part) for job, part in zip(jobs, parts, strict=True)]
+        found = list(map(self._ladders.get, keys))
+        for k in [k for k, ladder in enumerate(found) if ladder is None]:
+            workers = tuple((self._ids[node], gpus) for node, gpus in parts[k])
+            found[k] = self._ladders[keys[k]] = self.ladder(jobs[k], workers)
+        return cast("list[Ladder]", found)
 
     def best_demand(self, job: Job, gpus: int, gpu_type: str = "") -> tuple[float, float]:
         """CPUs and GB per GPU that a job of so many GPUs can use at most, on nodes of its own."""
@@ -102,17 +139,17 @@ class Sensitivity:
         pairs = np.array([self.best_demand(job, job.gpus) for job in jobs], dtype=np.float64).reshape(-1, 2)
         return pairs[:, 0], pairs[:, 1]
 
-    def _as_asked(self, job: Job, workers: tuple[tuple[str, int], ...]) -> Ladder:
+    def _as_asked(self, job: Job, workers: Workers) -> Ladder:
         """One rung: what its user asked for."""
         cpus, memory_gb = _proportional(self._nodes(workers))
         asked_cpus = 1.0 if job.cpus is None else job.cpus / job.gpus / cpus
         asked_memory = 1.0 if job.memory_gb is None else job.memory_gb / job.gpus / memory_gb
         return Ladder((asked_cpus,), (asked_memory,), (1.0,), ())
 
-    def _nodes(self, workers: tuple[tuple[str, int], ...]) -> list[tuple[Node, int]]:
+    def _nodes(self, workers: Workers) -> list[tuple[Node, int]]:
         return [(self._node[node], gpus) for node, gpus in workers if gpus]
 
-    def _of_kind(self, profile: Profile, workers: tuple[tuple[str, int], ...]) -> Ladder:
+    def _of_kind(self, profile: Profile, workers: Workers) -> Ladder:
         """Like `ladder`; places that differ in nothing but the names of their nodes share one."""
         nodes = self._nodes(workers)
         kind = (id(profile), *((node.gpu_type, node.gpus, *_sizes(node), gpus) for node, gpus in nodes))
@@ -151,8 +188,8 @@ def climb(speed: SpeedModel, profile: Profile, spot: _Spot) -> Ladder:
     found = _rates(speed, profile, spot, *rungs)
     shares = rungs / np.array([[spot.cpus], [spot.memory_gb]])
     between = [_passable(speed, profile, spot, rungs[:, k : k + 2], axes) for k in range(len(chain) - 1)]
-    columns = (tuple(column.tolist()) for column in (*shares, found / proportional))
-    return Ladder._make((*columns, tuple(between)))
+    share_cpus, share_memory, relative = (tuple(c.tolist()) for c in (*shares, found / proportional))
+    return Ladder(share_cpus, share_memory, relative, tuple(between))
 
 
 def _least_full(speed: SpeedModel, profile: Profile, spot: _Spot, rungs: Floats) -> Floats:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from math import isfinite
+from typing import NamedTuple
 
 from trainyard.errors import InputError
 from trainyard.files.csv_table import CsvTable
@@ -32,8 +33,7 @@ class Source:
         return list(islice((line for line in io.StringIO(self.text) if line.strip()), lines))
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One row: its cells by column, and where it is."""
 
     where: str
