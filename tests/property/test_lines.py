@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from conftest import checked
@@ -22,6 +22,15 @@ ORDERS = (
     "las(threshold_s=30)",
     "tiresias(threshold_gpu_s=60)",
 )
+
+
+# Jobs that are level with each other but for their submission, which is in the last bits of their keys.
+LEVEL = [
+    Job(f"j{i}", at, gpus, length)
+    for i, (at, gpus, length) in enumerate(
+        [(0.0, 2, 15.0), (0.0, 4, 8.0), (1.0, 4, 8.0), (0.0, 3, 8.0), (0.0, 4, 8.0)]
+    )
+]
 
 
 class Walked(KeyOrder):
@@ -46,6 +55,7 @@ def workloads(draw):
 
 @pytest.mark.parametrize("name", ORDERS)
 @settings(max_examples=25, deadline=None)
+@example(jobs=LEVEL, round_s=7.0, restart_s=0.0, last=1)
 @given(workloads(), st.sampled_from([None, 7.0]), st.sampled_from([0.0, 5.0]), st.sampled_from([1, 24]))
 def test_in_line_or_walked_down_the_same_jobs_run(name, jobs, round_s, restart_s, last):
     policy = parse_policy(name)

@@ -68,7 +68,7 @@ class Lines:
             ranked.partition(-LAST)
             pivot = ranked[-LAST]
             late = keys >= pivot
-            found = self._walk(snapshot, running[late], keys[late], float(pivot))
+            found = self._walk(snapshot, running[late], keys[late], pivot.item())
             if found is not None:
                 return found
         found = self._walk(snapshot, running, keys, float("-inf"))
