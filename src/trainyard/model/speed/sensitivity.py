@@ -142,8 +142,9 @@ class Sensitivity:
     def _as_asked(self, job: Job, workers: Workers) -> Ladder:
         """One rung: what its user asked for."""
         cpus, memory_gb = _proportional(self._nodes(workers))
-        asked_cpus = 1.0 if job.cpus is None else job.cpus / job.gpus / cpus
-        asked_memory = 1.0 if job.memory_gb is None else job.memory_gb / job.gpus / memory_gb
+        own_cpus, own_memory = job.asked_per_gpu
+        asked_cpus = 1.0 if own_cpus is None else own_cpus / cpus
+        asked_memory = 1.0 if own_memory is None else own_memory / memory_gb
         return Ladder((asked_cpus,), (asked_memory,), (1.0,), ())
 
     def _nodes(self, workers: Workers) -> list[tuple[Node, int]]:
