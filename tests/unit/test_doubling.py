@@ -39,7 +39,14 @@ def by_one(works, speeds, gpus):
     """Optimus' one at a time, with workers only."""
     worker, none = (1 / gpus, 0.0, 0.0), (0.0, 0.0, 0.0)
     growths = [
-        Growth(q, [[np.inf], *([1 / f(w)] for w in range(1, gpus + 1))], (1, 0), (gpus, 0), worker, none)
+        Growth(
+            q,
+            np.array([[np.inf], *([1 / f(w)] for w in range(1, gpus + 1))]),
+            (1, 0),
+            (gpus, 0),
+            worker,
+            none,
+        )
         for q, f in zip(works, speeds, strict=True)
     ]
     return grow(growths)[:, 0]

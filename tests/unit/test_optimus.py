@@ -35,7 +35,7 @@ def pace(a, b, c, d, e, most=8):
     w, p = np.indices((most + 1, most + 1))
     with np.errstate(divide="ignore", invalid="ignore"):
         seconds = a / w + b + c * w / p + d * w + e * p
-    return np.where((w > 0) & (p > 0), seconds, np.inf).tolist()
+    return np.where((w > 0) & (p > 0), seconds, np.inf)
 
 
 def jobs_like(rng, count, gpus, cpus):

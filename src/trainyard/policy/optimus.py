@@ -35,7 +35,7 @@ class Growth(NamedTuple):
     """One job that can grow: what a sample costs at every size, and what it takes."""
 
     left: float  # samples
-    pace: Sequence[Sequence[float]]  # seconds per sample by workers and servers
+    pace: Floats  # seconds per sample by workers (rows) and servers
     least: Numbers
     most: Numbers
     worker: Vector
@@ -126,13 +126,14 @@ def _offer(heap: list[tuple[float, int, bool]], j: int, growth: Growth, size: Nu
     """Queue the better of one more worker and one more server, if it fits and saves any time."""
     left, pace, _, (most_workers, most_servers), worker, server, _ = growth
     (workers, servers), best, is_server = size, 0.0, False
-    now = pace[workers][servers]
+    at = pace.item
+    now = at(workers, servers)
     gpus, cpus, memory = room
     if servers < most_servers and server[1] <= cpus and server[2] <= memory:
-        best = (now - pace[workers][servers + 1]) / max(server)
+        best = (now - at(workers, servers + 1)) / max(server)
         is_server = best > 0
     if workers < most_workers and worker[0] <= gpus and worker[1] <= cpus and worker[2] <= memory:
-        gain = (now - pace[workers + 1][servers]) / max(worker)
+        gain = (now - at(workers + 1, servers)) / max(worker)
         if gain > best:
             best, is_server = gain, False
     if best > 0:
@@ -145,7 +146,7 @@ def _growths(beliefs: Beliefs, ranked: Ints, trials: dict[int, Numbers]) -> list
     total = (max(beliefs.snapshot.up_gpus, 1), float(nodes.cpus.sum()), float(nodes.memory_gb.sum()))
     left: list[float] = beliefs.left.tolist()
     # Seconds per sample by speeds; these are kept too, so that their id stays their own.
-    paces: dict[int, tuple[Floats, list[list[float]]]] = {}
+    paces: dict[int, tuple[Floats, Floats]] = {}
     growths = []
     for j, row in enumerate(ranked.tolist()):
         job, apart, trial = jobs[row], beliefs.apart(row), trials.get(j)
@@ -153,7 +154,7 @@ def _growths(beliefs: Beliefs, ranked: Ints, trials: dict[int, Numbers]) -> list
         known = paces.get(id(speeds))
         if known is None:
             with np.errstate(divide="ignore"):
-                known = paces[id(speeds)] = (speeds, (1.0 / speeds.reshape(len(speeds), -1)).tolist())
+                known = paces[id(speeds)] = (speeds, 1.0 / speeds.reshape(len(speeds), -1))
         if trial is not None and not apart:
             trial = trial[0], 0
         growths.append(

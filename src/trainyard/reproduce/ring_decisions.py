@@ -51,7 +51,7 @@ class Instance(NamedTuple):
             [
                 Growth(
                     work,
-                    [[np.inf], *(1.0 / speed)[:, None].tolist()],
+                    np.concatenate([[np.inf], 1.0 / speed])[:, None],
                     (1, 0),
                     (self.gpus, 0),
                     worker,
