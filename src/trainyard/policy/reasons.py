@@ -25,6 +25,8 @@ def _reason(snapshot: Snapshot, policy: Policy, job: Job, place: int, head: Job)
         return f"waits behind {head.job_id}: the order is strict"
     if place and policy.order.fill == "easy":
         return f"would delay {head.job_id}, which comes first"
+    if policy.size.refusal:
+        return policy.size.refusal
     if job.particular or not policy.tune.by_gpus:
         return f"needs {needs} {kind}; {free} are free, but not with the CPUs and memory that it needs"
     return f"needs {needs} {kind}; {free} are free, but not where it could use them"

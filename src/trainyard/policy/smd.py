@@ -7,7 +7,7 @@ jobs are worth when they end. Jobs that are worth nothing any more come last, in
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -34,6 +34,8 @@ ROUNDING = 1e-9
 
 class Smd(Size):
     """Sizes from SMD's inner problem, admission by its knapsack."""
+
+    refusal: ClassVar[str] = "is not admitted: jobs that are worth more have reserved what it would need"
 
     def __init__(
         self,

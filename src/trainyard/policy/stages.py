@@ -51,6 +51,8 @@ class Sizes(NamedTuple):
 class Size(ABC):
     """How big is each job? `None` stands for: as requested, whole or not at all."""
 
+    refusal: ClassVar[str] = ""  # why a job may have to wait although there is room for it
+
     @abstractmethod
     def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes | None:
         """Return the size of each ranked row, within the capacity of the cluster."""
