@@ -38,6 +38,15 @@ def clean(axes: Any) -> None:
     axes.margins(x=0.01)
 
 
+def labelled(axes: Any, xlabel: str, ylabel: str = "", title: str = "") -> None:
+    """Clean the axes and write on them what they show."""
+    clean(axes)
+    axes.margins(x=0.04)
+    axes.set_xlabel(xlabel, color=INK, fontsize=9)
+    axes.set_ylabel(ylabel, color=INK, fontsize=9)
+    axes.set_title(title, loc="left", fontsize=10, color=INK)
+
+
 def plain(text: str) -> str:
     """Keep names from being read as formulas."""
     return text.replace("$", r"\$")

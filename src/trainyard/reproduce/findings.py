@@ -43,6 +43,11 @@ class Table:
         forms = [column.form for column in self.columns]
         return [[_text(cell, form) for cell, form in zip(row, forms, strict=True)] for row in self.rows]
 
+    def records(self) -> list[dict[str, Cell]]:
+        """Return the rows as heading -> cell."""
+        names = [column.name for column in self.columns]
+        return [dict(zip(names, row, strict=True)) for row in self.rows]
+
 
 @dataclass(frozen=True, slots=True)
 class Findings:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from trainyard.report.canvas import INK, clean, new_figure, png_bytes
+from trainyard.report.canvas import INK, labelled, new_figure, png_bytes
 from trainyard.report.palette import POLICY_LIGHT
 from trainyard.reproduce import ring_theirs as theirs
 from trainyard.reproduce.findings import Cell, Table
@@ -34,7 +34,7 @@ Record = dict[str, Cell]
 
 def draw(tables: Sequence[Table]) -> dict[str, bytes]:
     """Return file name -> PNG."""
-    rows = {table.name: _records(table) for table in tables}
+    rows = {table.name: table.records() for table in tables}
     figures = {
         "ring-contention.png": _contention(rows["contention"]),
         "ring-patterns.png": _patterns(rows["patterns"]),
@@ -44,21 +44,9 @@ def draw(tables: Sequence[Table]) -> dict[str, bytes]:
     return {name: png_bytes(figure) for name, figure in figures.items()}
 
 
-def _records(table: Table) -> list[Record]:
-    names = [column.name for column in table.columns]
-    return [dict(zip(names, row, strict=True)) for row in table.rows]
-
-
 def _numbers(rows: Sequence[Record], name: str) -> list[float]:
     """A column as numbers; of nothing NaN."""
     return [float("nan") if row[name] is None else float(row[name] or 0) for row in rows]
-
-
-def _labels(axes: Any, xlabel: str, ylabel: str = "", title: str = "") -> None:
-    clean(axes)
-    axes.set_xlabel(xlabel, color=INK, fontsize=9)
-    axes.set_ylabel(ylabel, color=INK, fontsize=9)
-    axes.set_title(title, loc="left", fontsize=10, color=INK)
 
 
 def _legend(figure: Any, axes: Any) -> None:
@@ -82,7 +70,7 @@ def _contention(rows: Sequence[Record]) -> Any:
         for known, style in ((theirs.AVERAGE_H, REMEMBERED), (theirs.INDEPENDENT_H, INDEPENDENT)):
             told = [(known[name][i], k) for k, name in enumerate(names) if name in known]
             axes.scatter(*zip(*told, strict=True), **style)
-        _labels(axes, "average JCT (h)", title=level.name)
+        labelled(axes, "average JCT (h)", title=level.name)
         axes.margins(x=0.05)
     _names_down(panels[0], names)
     _legend(figure, panels[0])
@@ -97,7 +85,7 @@ def _patterns(rows: Sequence[Record]) -> Any:
     for fixed, colour, marker in zip(FIXED, POLICY_LIGHT, "osD^", strict=False):
         ratio = np.array(_numbers(rows, fixed.name)) / doubling
         axes.scatter(ratio, range(len(rows)), s=28, color=colour, marker=marker, label=f"fixed {fixed.name}")
-    _labels(axes, "average JCT with a fixed size / with doubling")
+    labelled(axes, "average JCT with a fixed size / with doubling")
     axes.margins(x=0.03)
     axes.axvline(1.0, color=GREY, linewidth=1)
     axes.axvline(HALVED, color=GREY, linewidth=1, linestyle="--", label="halved")
@@ -121,9 +109,9 @@ def _costs(rounds: Sequence[Record], restarts: Sequence[Record]) -> Any:
             right.plot(_numbers(own, "restart s"), ratio, color=colour, **LINE, linestyle=dash)
     right.plot([], [], color=GREY, linestyle="-", label="hysteresis on")
     right.plot([], [], color=GREY, linestyle="--", label="off")
-    _labels(left, "average JCT / at every event", title="When decisions are made")
+    labelled(left, "average JCT / at every event", title="When decisions are made")
     _names_down(left, names)
-    _labels(right, "seconds of a restart", "average JCT / restarts free", "What restarts cost")
+    labelled(right, "seconds of a restart", "average JCT / restarts free", "What restarts cost")
     handles = [axes.get_legend_handles_labels() for axes in (left, right)]
     shown = handles[0][0] + handles[1][0], handles[0][1] + handles[1][1]
     figure.legend(*shown, loc="outside upper left", ncols=5, frameon=False, fontsize=8.5, labelcolor=INK)
@@ -138,13 +126,13 @@ def _curves(optimum: Sequence[Record], growth: Sequence[Record]) -> Any:
     for kind, colour in zip(CURVES, POLICY_LIGHT[2:], strict=False):
         speed = draw_curve(kind, np.random.default_rng(SHOWN_SEED), SHOWN_WORKERS)
         left.plot(workers, speed, color=colour, linewidth=1.5, marker=".", label=kind)
-    _labels(left, "workers", "speed, one worker = 1", "A curve of each kind")
+    labelled(left, "workers", "speed, one worker = 1", "A curve of each kind")
     left.legend(frameon=False, fontsize=8, labelcolor=INK)
     at = np.arange(len(optimum))
     for shift, colour, name in ((-0.18, POLICY_LIGHT[0], "doubling"), (0.18, POLICY_LIGHT[1], "+1")):
         over = _numbers(optimum, f"{name} mean")
         middle.barh(at + shift, over, height=0.34, color=colour, label=name)
-    _labels(middle, "sum of times / optimum (mean)", title="Single decisions")
+    labelled(middle, "sum of times / optimum (mean)", title="Single decisions")
     middle.set_xlim(left=1)
     middle.legend(frameon=False, fontsize=8, labelcolor=INK)
     _names_down(middle, [row["curves"] for row in optimum])
@@ -152,7 +140,7 @@ def _curves(optimum: Sequence[Record], growth: Sequence[Record]) -> Any:
     at = np.arange(len(growth))
     right.errorbar(ratio, at, xerr=[ratio - least, most - ratio], fmt="o", color=POLICY_LIGHT[0], capsize=3)
     right.axvline(1.0, color=GREY, linewidth=1)
-    _labels(right, "average JCT, +1 / doubling (all seeds)", title="Simulated")
+    labelled(right, "average JCT, +1 / doubling (all seeds)", title="Simulated")
     right.set_xscale("log")
     right.set_xticks([1, 2, 4], ["1", "2", "4"])
     right.set_xticks([], minor=True)

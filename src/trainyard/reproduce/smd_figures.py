@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from trainyard.report.canvas import INK, clean, new_figure, png_bytes
+from trainyard.report.canvas import INK, labelled, new_figure, png_bytes
 from trainyard.report.palette import POLICY_LIGHT
 from trainyard.reproduce.findings import Cell, Table
 
@@ -19,7 +19,7 @@ Record = dict[str, Cell]
 
 def draw(tables: Mapping[str, Table]) -> dict[str, bytes]:
     """Return file name -> PNG."""
-    rows = {name: _records(table) for name, table in tables.items()}
+    rows = {name: table.records() for name, table in tables.items()}
     figures = {
         "smd-capacity.png": _totals(rows["capacity"], "units", "units of capacity, 50 jobs"),
         "smd-jobs.png": _totals(rows["jobs"], "jobs", "jobs"),
@@ -29,21 +29,8 @@ def draw(tables: Mapping[str, Table]) -> dict[str, bytes]:
     return {name: png_bytes(figure) for name, figure in figures.items()}
 
 
-def _records(table: Table) -> list[Record]:
-    names = [column.name for column in table.columns]
-    return [dict(zip(names, row, strict=True)) for row in table.rows]
-
-
 def _line(axes: Any, rows: Sequence[Record], x: str, y: str, **style: Any) -> None:
     axes.plot([row[x] for row in rows], [row[y] for row in rows], **style)
-
-
-def _labels(axes: Any, xlabel: str, ylabel: str, title: str = "") -> None:
-    clean(axes)
-    axes.margins(x=0.04)
-    axes.set_xlabel(xlabel, color=INK)
-    axes.set_ylabel(ylabel, color=INK)
-    axes.set_title(title, loc="left", fontsize=10, color=INK)
 
 
 def _legend(figure: Any, axes: Any) -> None:
@@ -60,7 +47,7 @@ def _totals(rows: Sequence[Record], x: str, xlabel: str) -> Any:
             own = [row for row in rows if row["training"] == kind]
             for colour, name in zip(POLICY_LIGHT, ("SMD", "ESW", "Optimus"), strict=False):
                 _line(axes, own, x, f"{whose}{name}", color=colour, label=name, **style)
-            _labels(axes, xlabel, f"{whose}total utility", TITLES[kind])
+            labelled(axes, xlabel, f"{whose}total utility", TITLES[kind])
             axes.set_ylim(bottom=0)
             axes.set_xticks([row[x] for row in own])
             axes.label_outer()
@@ -79,7 +66,7 @@ def _gains(by_capacity: Sequence[Record], by_jobs: Sequence[Record]) -> Any:
                 _line(axes, own, x, f"SMD/{name}", color=colour, label=f"over {name}", **OURS_STYLE)
                 known = {"color": colour, "label": f"over {name}, theirs", **THEIRS_STYLE}
                 _line(axes, own, x, f"their SMD/{name}", **known)
-            _labels(axes, x, "utility of SMD / other", TITLES[kind])
+            labelled(axes, x, "utility of SMD / other", TITLES[kind])
             axes.axhline(1.0, color=INK, linewidth=0.8)
             axes.set_xticks([row[x] for row in own])
         line[1].set_ylabel("")
@@ -97,8 +84,8 @@ def _optimum(optimum: Sequence[Record], use: Sequence[Record]) -> Any:
             _line(axes, own, "jobs", y, color=colour, label=kind, **OURS_STYLE)
             _line(axes, own, "jobs", "theirs", color=colour, label=f"{kind}, theirs", **THEIRS_STYLE)
         axes.set_xticks([row["jobs"] for row in own])
-    _labels(left, "jobs", "utility of SMD / optimum")
-    _labels(right, "jobs", "used / reserved")
+    labelled(left, "jobs", "utility of SMD / optimum")
+    labelled(right, "jobs", "used / reserved")
     left.set_ylim(0.7, 1.02)
     right.set_ylim(0, 1)
     _legend(figure, left)
@@ -107,7 +94,7 @@ def _optimum(optimum: Sequence[Record], use: Sequence[Record]) -> Any:
 
 def draw_online(table: Table) -> dict[str, bytes]:
     """Draw average completion time and jobs in time over the load."""
-    rows = _records(table)
+    rows = table.records()
     names = list(dict.fromkeys(row["size"] for row in rows))
     figure = new_figure(7, 3.2)
     panels = figure.subplots(1, 2)
@@ -115,7 +102,7 @@ def draw_online(table: Table) -> dict[str, bytes]:
         for colour, name in zip(POLICY_LIGHT, names, strict=False):
             own = [row for row in rows if row["size"] == name]
             _line(axes, own, "load", y, color=colour, label=name, **OURS_STYLE)
-        _labels(axes, "load", y)
+        labelled(axes, "load", y)
         axes.set_ylim(bottom=0)
         axes.set_xticks(list(dict.fromkeys(row["load"] for row in rows)))
     _legend(figure, panels[0])

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from trainyard.report.canvas import INK, clean, new_figure, png_bytes
+from trainyard.report.canvas import INK, labelled, new_figure, png_bytes
 from trainyard.report.palette import POLICY_LIGHT
 from trainyard.reproduce import synergy_theirs as theirs
 from trainyard.reproduce.findings import Cell, Table
@@ -29,7 +29,7 @@ class Capacities(NamedTuple):
 
 def draw(tables: Sequence[Table]) -> dict[str, bytes]:
     """Return file name -> PNG."""
-    by_name = {table.name: _records(table) for table in tables}
+    by_name = {table.name: table.records() for table in tables}
     limits = _capacities(by_name["capacity"])
     figures = {
         "jct_load.png": _jct_load(by_name["load"], limits),
@@ -40,11 +40,6 @@ def draw(tables: Sequence[Table]) -> dict[str, bytes]:
         "decisions.png": _decisions(by_name["decisions"]),
     }
     return {name: png_bytes(figure) for name, figure in figures.items()}
-
-
-def _records(table: Table) -> list[Record]:
-    names = [column.name for column in table.columns]
-    return [dict(zip(names, row, strict=True)) for row in table.rows]
 
 
 def _capacities(rows: list[Record]) -> Capacities:
@@ -73,14 +68,6 @@ def _marks(axes: Any, rows: Sequence[Record], x: str, y: str, colour: str) -> No
     known = [(_number(row[x]), _number(row[y])) for row in rows if row[y] is not None]
     if known:
         axes.plot(*zip(*known, strict=True), color=colour, **THEIRS_STYLE)
-
-
-def _labels(axes: Any, xlabel: str, ylabel: str, title: str = "") -> None:
-    clean(axes)
-    axes.margins(x=0.04)
-    axes.set_xlabel(xlabel, color=INK)
-    axes.set_ylabel(ylabel, color=INK)
-    axes.set_title(title, loc="left", fontsize=10, color=INK)
 
 
 def _legend(figure: Any, axes: Any, columns: int = 5) -> None:
@@ -112,7 +99,7 @@ def _jct_load(rows: list[Record], limits: Capacities) -> Any:
             if order != "FTF":  # theirs is another order
                 _marks(axes, own, "jobs/h", known, colour)
         axes.set_yscale("log")
-        _labels(axes, "jobs/h", "average JCT (h)", str(order))
+        labelled(axes, "jobs/h", "average JCT (h)", str(order))
         _band(axes, limits)
         axes.label_outer()
     _plain_ticks(panels[0].yaxis, (10, 15, 20, 30, 50, 100, 150))
@@ -134,7 +121,7 @@ def _gain_load(rows: list[Record], limits: Capacities) -> Any:
         _line(axes, own, "jobs/h", "gain", colour, str(order))
         if order != "FTF":
             _marks(axes, own, "jobs/h", "their gain", colour)
-    _labels(axes, "jobs/h", "gain: average JCT, proportional / tune")
+    labelled(axes, "jobs/h", "gain: average JCT, proportional / tune")
     axes.set_ylim(bottom=0)
     _band(axes, limits)
     axes.axhline(theirs.LARGEST, color=GREY, linewidth=1, linestyle="--")
@@ -163,7 +150,7 @@ def _gain_split(rows: list[Record], limits: Capacities) -> Any:
             axes.axvline(limits.best[str(split), 3.0], color=colour, linewidth=1.2, linestyle=":")
         axes.axvline(limits.proportional, color=GREY, linewidth=1.2, linestyle=":")
         axes.axhline(1.0, color=GREY, linewidth=0.8)
-        _labels(axes, "jobs/h (dotted: capacity, grey: proportional)", "gain of tune", str(order))
+        labelled(axes, "jobs/h (dotted: capacity, grey: proportional)", "gain of tune", str(order))
         axes.set_ylim(bottom=0)
     _legend(figure, panels[0])
     return figure
@@ -181,9 +168,9 @@ def _gain_where(ratios: list[Record], multi_gpu: list[Record], windows: list[Rec
     starts = [{**row, "first": float(str(row["jobs"]).split()[0]) / 1000} for row in windows]
     _line(right, starts, "first", "gain", POLICY_LIGHT[0])
     _marks(right, starts, "first", "their gain", POLICY_LIGHT[0])
-    _labels(left, "CPUs per GPU", "gain of tune", "9 jobs/h, by server")
-    _labels(middle, "load / proportional capacity", "", "Jobs of 1 to 8 GPUs")
-    _labels(right, "first of 1,000 measured jobs (thousands)", "", "FIFO, 9 jobs/h, by jobs measured")
+    labelled(left, "CPUs per GPU", "gain of tune", "9 jobs/h, by server")
+    labelled(middle, "load / proportional capacity", "", "Jobs of 1 to 8 GPUs")
+    labelled(right, "first of 1,000 measured jobs (thousands)", "", "FIFO, 9 jobs/h, by jobs measured")
     for axes in (left, middle, right):
         axes.axhline(1.0, color=GREY, linewidth=0.8)
         axes.set_ylim(bottom=0)
@@ -217,7 +204,7 @@ def _opt(rows: list[Record]) -> Any:
             color=colour,
             label=label,
         )
-    _labels(axes, "average JCT relative to OPT (one mark per order)", "")
+    labelled(axes, "average JCT relative to OPT (one mark per order)", "")
     axes.set_yticks([at[kind] for kind in kinds], kinds, fontsize=8)
     axes.axvline(1.0, color=GREY, linewidth=0.8)
     axes.axvline(LIMIT, color=GREY, linewidth=1, linestyle="--")
@@ -244,7 +231,7 @@ def _decisions(rows: list[Record]) -> Any:
         _marks(axes, rows, "GPUs", f"their {stage} s", colour)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
-    _labels(axes, "GPUs", "CPU seconds of one decision")
+    labelled(axes, "GPUs", "CPU seconds of one decision")
     _plain_ticks(axes.xaxis, sorted({_number(row["GPUs"]) for row in rows}))
     _legend(figure, axes, 4)
     return figure
