@@ -42,10 +42,10 @@ def by_type(request: Request, free: Free, nodes: NodeTable) -> Sequence[Levels]:
 
 def allocate(request: Request, parts: Parts, free: Free, nodes: NodeTable) -> Allocation | None:
     """Turn (node, GPUs) into an allocation and debit `free`; None if its servers find no room."""
-    shares: list[Share] | None = worker_shares(request, parts, nodes)
-    if request.servers and shares is not None:
-        shares = with_servers(request, shares, free, nodes)
-    return None if shares is None else debit(request, shares, free, nodes)
+    if request.servers:
+        shares = with_servers(request, worker_shares(request, parts, nodes), free, nodes)
+        return None if shares is None else debit(request, shares, free, nodes)
+    return debit(request, worker_shares(request, parts, nodes), free, nodes)
 
 
 def worker_shares(request: Request, parts: Parts, nodes: NodeTable) -> list[Share]:
