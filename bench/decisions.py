@@ -145,7 +145,7 @@ def run_cases() -> list[tuple[Case, float]]:
         print(
             f"{case.policy:<24}{case.workload:<9}{case.gpus:>7,}{case.jobs:>7,}{taken:>9.1f}"
             f"{case.limit_ms:>10,.0f}  {kept:<5}"
-            f"{reference_ms / taken:>11.2g}x  {case.reference} ({reference_ms:,.0f} ms)",
+            f"{reference_ms / taken:>11,.2f}x  {case.reference} ({reference_ms:,.0f} ms)",
             flush=True,
         )
         found.append((case, taken))

@@ -149,8 +149,13 @@ class Yard:
 
     def _progress(self, event: ProgressReported) -> None:
         cells, row = self.table.cells, self.table.row_of[event.job_id]
+        record, since = self.records[event.job_id], cells[SINCE][row]
+        done = cells[REMAINING][row] - event.remaining_samples
+        if record.held is not None and record.job.elastic and event.time_s > since and done > 0:
+            size = record.held.gpus, record.held.servers
+            self._view.observed.ran(event.job_id, size, event.time_s - since, done)
         cells[REMAINING][row] = event.remaining_samples
-        cells[SINCE][row] = event.time_s
+        cells[SINCE][row] = max(since, event.time_s)
         if self.waiting.journal is not None:
             self.waiting.journal.append(event.job_id)  # a stopping job's place in line may change
         if event.loss is not None:

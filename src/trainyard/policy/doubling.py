@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Literal
 
@@ -17,7 +17,8 @@ import numpy as np
 
 from trainyard.model.allocation import Wakes
 from trainyard.model.cluster import Floats, Ints
-from trainyard.policy.explore import EXPLORE_S, Explorer
+from trainyard.model.job import Job
+from trainyard.policy.explore import explorer_for
 from trainyard.policy.hysteresis import settle
 from trainyard.policy.predict import Beliefs, Learned, Told
 from trainyard.policy.select import greedy
@@ -35,17 +36,17 @@ class Doubling(Size):
         self,
         mode: Literal["precompute", "explore"] = "precompute",
         hysteresis: bool = True,
-        explore_s: float = EXPLORE_S,
+        explore_s: float | None = None,
     ) -> None:
-        self.explorer = Explorer(explore_s) if mode == "explore" else None
+        self.explorer = explorer_for(mode == "explore", explore_s, "mode=explore")
         self.hysteresis = hysteresis
 
     def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
         """Return GPUs for each ranked row."""
         jobs, rows = snapshot.table.jobs, ranked.tolist()
         beliefs: Beliefs = Told(snapshot) if self.explorer is None else Learned(snapshot)
-        options = [liked(jobs[row].least_gpus, jobs[row].most_gpus) for row in rows]
-        trials = self._trials(snapshot, rows, options)
+        options = [liked(jobs[row].least_gpus, beliefs.most(row)) for row in rows]
+        trials = granted(self._trials(snapshot, rows, options), options, snapshot.up_gpus)
         seconds = _seconds(beliefs, rows, options, trials)
         for j, size in trials.items():
             first = options[j][0]
@@ -54,6 +55,10 @@ class Doubling(Size):
         if self.hysteresis:
             settle(beliefs, ranked, target, frozenset(trials))
         return Sizes(target)
+
+    def smaller(self, job: Job, gpus: int) -> Iterator[int]:
+        """Sizes that an all-reduce likes."""
+        return (size for size in reversed(liked(job.least_gpus, gpus)) if size < gpus)
 
     def wakes(self, snapshot: Snapshot, changes: Changes) -> Wakes:
         """Return when trials end."""
@@ -71,6 +76,18 @@ class Doubling(Size):
             if trial is not None:
                 trials[j] = trial[0]
         return trials
+
+
+def granted(trials: dict[int, int], options: Sequence[tuple[int, ...]], gpus: int) -> dict[int, int]:
+    """Return the trials there is room for beside everybody's smallest size; the other jobs go on as usual."""
+    least = np.array([sizes[0] for sizes in options], dtype=np.float64)
+    runs = greedy(least, gpus)
+    left, kept = gpus - int(least[runs].sum()), {}
+    for j, size in trials.items():
+        if runs[j] and size - options[j][0] <= left:
+            left -= size - options[j][0]
+            kept[j] = size
+    return kept
 
 
 def _seconds(

@@ -37,9 +37,8 @@ def _even(request: Request, usable: Levels, free: Free, nodes: NodeTable) -> lis
         parts = [(i, each + (at < more)) for at, (i, _) in enumerate(room[:count])]
         if any(gpus > has for (_, gpus), (_, has) in zip(parts, room, strict=False)):
             continue
-        shares: list[Share] | None = worker_shares(request, parts, nodes)
-        if request.servers and shares is not None:
-            shares = with_servers(request, shares, free, nodes)
+        workers = worker_shares(request, parts, nodes)
+        shares = with_servers(request, workers, free, nodes) if request.servers else workers
         if shares is not None and len(shares) == count:
             return shares
     return None

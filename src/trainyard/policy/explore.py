@@ -14,6 +14,13 @@ ALMOST = 0.999  # rounding must not make a trial last for ever
 NEVER = (0.0, 0.0)
 
 
+def explorer_for(wanted: bool, explore_s: float | None, mode: str) -> Explorer | None:
+    """Return an explorer if one is wanted."""
+    if explore_s is not None and not wanted:
+        raise InputError(f"explore_s={explore_s:g} has no meaning without {mode}; leave it out or add that")
+    return Explorer(EXPLORE_S if explore_s is None else explore_s) if wanted else None
+
+
 class Explorer:
     """Decides which size a job has to try next, from what has been seen of it."""
 

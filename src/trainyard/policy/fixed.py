@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from trainyard.model.cluster import Ints
+from trainyard.model.job import Job
 from trainyard.policy.snapshot import Snapshot
 from trainyard.policy.stages import Size, Sizes
 
 
 class Fixed(Size):
     """Whole gangs of the requested size."""
+
+    def smaller(self, job: Job, gpus: int) -> Iterator[int]:
+        """Nothing else will do."""
+        return iter(())
 
     def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes | None:
         """Return None: as requested."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 C = Column
 LAST = 24  # so many running jobs, the last of the ranking, are in question at first
 Stand = tuple[float, float, str]  # key, submission, job
+Heads = list[tuple[Stand, int, int]]  # a heap of the first of each line, its GPUs, its place in line
 NOBODY: Stand = (float("inf"), 0.0, "")  # comes after everybody
 
 
@@ -84,13 +85,17 @@ class Lines:
         """
         heads = [(line[0], gpus, 0) for gpus, line in self.of_size.items() if line]
         heapq.heapify(heads)
-        seq, gpus_of = snapshot.table.data[C.SEQ, rows], snapshot.table.data[C.GPUS, rows]
-        columns = keys.tolist(), seq.tolist(), rows.tolist(), gpus_of.astype(np.int64).tolist()
-        left = snapshot.free.total + sum(columns[3])
+        first = heads[0][0] if heads else NOBODY
+        runs: list[tuple[float, float, int, int]] = []
+        left, listed = snapshot.free.total, keys.tolist()
+        if listed and first[0] <= max(listed):  # else all of them come before everybody in line
+            seq, gpus_of = snapshot.table.data[C.SEQ, rows], snapshot.table.data[C.GPUS, rows]
+            columns = listed, seq.tolist(), rows.tolist(), gpus_of.astype(np.int64).tolist()
+            runs = sorted(zip(*columns, strict=True))
+            left += sum(columns[3])
         stops: list[int] = []
         starts: list[str] = []
-        first = heads[0][0] if heads else NOBODY
-        for run in sorted(zip(*columns, strict=True)):
+        for run in runs:
             while first < run:
                 if heads[0][1] > left and first[0] < pivot:
                     return None
@@ -105,7 +110,7 @@ class Lines:
             left = self._first(heads, left, starts)
         return stops, starts
 
-    def _first(self, heads: list[tuple[Stand, int, int]], left: int, starts: list[str]) -> int:
+    def _first(self, heads: Heads, left: int, starts: list[str]) -> int:
         """Serve the first in line if there is room, else send its whole line home; return what is left."""
         stand, gpus, at = heads[0]
         if gpus > left:

@@ -7,6 +7,7 @@ import numpy as np
 from trainyard.model.cluster import Floats
 from trainyard.model.profile import Loss
 
+RECENT = 200  # losses that are looked at, the last ones
 Ran = dict[tuple[int, int], tuple[float, float]]  # (workers, servers) -> seconds and samples at this size
 
 
@@ -25,8 +26,9 @@ class Observed:
         _add(self._ran.setdefault(job_id, {}), size, seconds, samples)
 
     def reported(self, job_id: str, samples_done: float, loss: float) -> None:
-        """A job told its loss."""
-        self._losses.setdefault(job_id, []).append((samples_done, loss))
+        """A job told its loss; before it has done anything that says nothing."""
+        if samples_done > 0 and loss > 0:
+            self._losses.setdefault(job_id, []).append((samples_done, loss))
 
     def forget(self, job_id: str) -> None:
         """The job is over."""
@@ -43,15 +45,14 @@ class Observed:
             _add(sizes, *now)
         return sizes
 
-    def losses(self, job_id: str, curve: Loss | None, samples_done: float) -> tuple[Floats, Floats] | None:
+    def losses(self, job_id: str, curve: Loss | None, samples_done: float) -> tuple[Floats, Floats]:
         """Return samples done and loss at each report; a job without any follows its profile's curve."""
-        told = self._losses.get(job_id)
-        if told:
-            points = np.array(told, dtype=np.float64)
+        told = self._losses.get(job_id, [])
+        if told or curve is None:
+            points = np.array(told[-RECENT:], dtype=np.float64).reshape(-1, 2)
             return points[:, 0], points[:, 1]
-        if curve is None:
-            return None
-        epochs = np.arange(1, int(samples_done / curve.epoch_samples) + 1, dtype=np.float64)
+        last = int(samples_done / curve.epoch_samples)
+        epochs = np.arange(max(1, last + 1 - RECENT), last + 1, dtype=np.float64)
         return epochs * curve.epoch_samples, 1.0 / (curve.b0 * epochs + curve.b1) + curve.b2
 
     def copy(self) -> Observed:

@@ -17,7 +17,7 @@ import numpy as np
 from trainyard.model.allocation import Wakes
 from trainyard.model.cluster import Floats, Ints
 from trainyard.model.job import Job
-from trainyard.policy.explore import EXPLORE_S, Explorer
+from trainyard.policy.explore import explorer_for
 from trainyard.policy.hysteresis import settle
 from trainyard.policy.predict import MOST_SERVERS, Beliefs, Learned, Told
 from trainyard.policy.snapshot import Snapshot
@@ -50,9 +50,9 @@ class Optimus(Size):
         self,
         mode: Literal["told", "learn"] = "told",
         hysteresis: bool = True,
-        explore_s: float = EXPLORE_S,
+        explore_s: float | None = None,
     ) -> None:
-        self.explorer = Explorer(explore_s) if mode == "learn" else None
+        self.explorer = explorer_for(mode == "learn", explore_s, "mode=learn")
         self.hysteresis = hysteresis
 
     def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
@@ -63,7 +63,8 @@ class Optimus(Size):
         target = grow(growths)
         gpus, servers = target[:, 0], target[:, 1]
         if self.hysteresis:
-            settle(beliefs, ranked, gpus, frozenset(trials), servers)
+            on_trial = frozenset(j for j, growth in enumerate(growths) if growth.trial == tuple(target[j]))
+            settle(beliefs, ranked, gpus, on_trial, servers)
         return Sizes(gpus, servers)
 
     def wakes(self, snapshot: Snapshot, changes: Changes) -> Wakes:
@@ -91,7 +92,7 @@ def grow(growths: Sequence[Growth]) -> Ints:
     room = _claim(growths, sizes, tries, room)
     heap: list[tuple[float, int, bool]] = []
     for j, growth in enumerate(growths):
-        if growth.trial is None and sizes[j][0]:
+        if sizes[j][0] and sizes[j] != growth.trial:
             _offer(heap, j, growth, sizes[j], room)
     while heap:
         _, j, server = heapq.heappop(heap)
@@ -130,7 +131,7 @@ def _offer(heap: list[tuple[float, int, bool]], j: int, growth: Growth, size: Nu
     now = at(workers, servers)
     gpus, cpus, memory = room
     if servers < most_servers and server[1] <= cpus and server[2] <= memory:
-        best = (now - at(workers, servers + 1)) / max(server)
+        best = (now - at(workers, servers + 1)) / max(*server, TINY)
         is_server = best > 0
     if workers < most_workers and worker[0] <= gpus and worker[1] <= cpus and worker[2] <= memory:
         gain = (now - at(workers + 1, servers)) / max(worker)
@@ -162,7 +163,7 @@ def _growths(beliefs: Beliefs, ranked: Ints, trials: dict[int, Numbers]) -> list
                 left[row],
                 known[1],
                 (job.least_gpus, int(apart)),
-                (job.most_gpus, min(job.most_gpus, MOST_SERVERS) if apart else 0),
+                (beliefs.most(row), min(job.most_gpus, MOST_SERVERS) if apart else 0),
                 *_tasks(job, total),
                 trial,
             )

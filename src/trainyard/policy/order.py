@@ -135,6 +135,7 @@ class Las(KeyOrder):
         self.in_gpu_time = not threshold_s
         self.limits: Floats = np.array(limits, dtype=np.float64) * (1 - SLACK)
         self.limits_list: list[float] = self.limits.tolist()
+        self.ends: list[float] = (self.limits / (1 - SLACK)).tolist()
 
     def _service(self, snapshot: Snapshot) -> Floats:
         return snapshot.attained_gpu_s() if self.in_gpu_time else snapshot.executed_s()
@@ -171,13 +172,12 @@ class Las(KeyOrder):
         """Return when each job will reach the end of each queue still before it."""
         if not self.limits.size:
             return ()
-        limits = (self.limits / (1 - SLACK)).tolist()
         wakes: list[tuple[str, float]] = []
         for job_id, allocation in changes.items():
             if allocation is not None:
                 served = self._served(snapshot, snapshot.table.row_of[job_id])
                 speed = allocation.gpus if self.in_gpu_time else 1
-                after = ((limit - served) / speed for limit in limits if served < limit)
+                after = ((limit - served) / speed for limit in self.ends if served < limit)
                 wakes += [(job_id, snapshot.now_s + wait_s) for wait_s in after]
         return tuple(wakes)
 

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Literal
 
 import numpy as np
 
 from trainyard.model.allocation import Allocation, Share
 from trainyard.model.cluster import NodeTable
-from trainyard.policy.levels import Levels, Parts, fewest_nodes, first, levels_of, total, within
+from trainyard.policy.levels import (
+    Levels,
+    Parts,
+    emptiest_nodes,
+    fewest_nodes,
+    first,
+    levels_of,
+    total,
+    within,
+)
 from trainyard.policy.select import by_speed
 from trainyard.policy.servers import EPSILON, with_servers
 from trainyard.policy.snapshot import Free
@@ -72,13 +82,13 @@ def debit(request: Request, shares: list[Share], free: Free, nodes: NodeTable) -
 def one_node(request: Request, free: Free, nodes: NodeTable) -> list[Share] | None:
     """Put workers and servers on one node, the one with the fewest free GPUs that has room for all."""
     server, servers, gpus = request.server, request.servers, request.gpus
-    allowed = -1 if request.gpu_type < 0 else nodes.mask_of_type[request.gpu_type]
     if server is None or request.cpus_per_gpu is None or request.memory_per_gpu is None:
         return None
     cpus = gpus * request.cpus_per_gpu + servers * server.cpus
     memory_gb = gpus * request.memory_per_gpu + servers * server.memory_gb
-    for level in free.levels[gpus:]:
-        mask = level & allowed
+    types = by_speed(nodes) if request.gpu_type < 0 else [request.gpu_type]
+    for type_, level in product(types, free.levels[gpus:]):
+        mask = level & nodes.mask_of_type[type_]
         while mask:
             i = first(mask)
             if free.cpus[i] + EPSILON >= cpus and free.memory_gb[i] + EPSILON >= memory_gb:
@@ -104,7 +114,11 @@ class Pack(Place):
         for usable in by_type(request, free, nodes):
             parts = fewest_nodes(usable, request.gpus)
             if parts is not None and not (self.require and self._scattered(request, nodes, len(parts))):
-                return allocate(request, parts, free, nodes)
+                allocation = allocate(request, parts, free, nodes)
+                if allocation is None and not self.require:  # leave more room for servers elsewhere
+                    allocation = allocate(request, emptiest_nodes(usable, request.gpus) or parts, free, nodes)
+                if allocation is not None:
+                    return allocation
         return None
 
     def _scattered(self, request: Request, nodes: NodeTable, spanned: int) -> bool:

@@ -17,7 +17,7 @@ from trainyard.profiling.convergence import LEAST_POINTS, epochs_to_converge, fi
 from trainyard.profiling.scaling import Kind, ScalingFit, fit_scaling
 
 C = Column
-MOST_SERVERS = 32  # of one job: beyond that, one more never helped anybody
+MOST_SERVERS = 32  # of one job: what is tried out must end somewhere
 # Optimus: a job has converged when its loss fell by less than 5% of the largest over the last ten epochs.
 WINDOW, AT_REST, MOST_EPOCHS = 10, 0.05, 100
 UNKNOWN_EPOCHS = 20  # what is left of a job that has not told enough losses
@@ -30,6 +30,7 @@ class Beliefs(ABC):
         self.snapshot = snapshot
         self.left: Floats = snapshot.remaining_samples()
         self._fastest = by_speed(snapshot.nodes)[0]
+        self._gpus = int(snapshot.nodes.gpus.sum())
 
     @abstractmethod
     def curve(self, row: int) -> Floats:
@@ -45,6 +46,12 @@ class Beliefs(ABC):
             return float(self.curve(row)[gpus])
         surface = self.surface(row)
         return float(surface[gpus, min(servers, surface.shape[1] - 1)])
+
+    def most(self, row: int) -> int:
+        """GPUs that the job may have at most, and that there are for it."""
+        job, type_ = self.snapshot.table.jobs[row], int(self.snapshot.table.cells[C.TYPE][row])
+        there = self._gpus if type_ < 0 else int(self.snapshot.nodes.gpus_of_type[type_])
+        return max(min(job.most_gpus, there), job.least_gpus)
 
     def gpu_type(self, row: int) -> int:
         """Index of the GPU type the job is thought to run on: its own, else the fastest."""
@@ -63,13 +70,13 @@ class Told(Beliefs):
     def curve(self, row: int) -> Floats:
         """Ask the speed model."""
         job = self.snapshot.table.jobs[row]
-        return self.snapshot.speed.curve(job, self.gpu_type(row), job.most_gpus)
+        return self.snapshot.speed.curve(job, self.gpu_type(row), self.most(row))
 
     def surface(self, row: int) -> Floats:
         """Ask the speed model."""
         job = self.snapshot.table.jobs[row]
-        servers = min(job.most_gpus, MOST_SERVERS)
-        return self.snapshot.speed.surface(job, self.gpu_type(row), job.most_gpus, servers)
+        most, servers = self.most(row), min(job.most_gpus, MOST_SERVERS)
+        return self.snapshot.speed.surface(job, self.gpu_type(row), most, servers)
 
 
 class Learned(Beliefs):
@@ -84,24 +91,23 @@ class Learned(Beliefs):
             done = snapshot.table.column(C.TOTAL) - self.left
             for row, job in enumerate(snapshot.table.jobs):
                 loss = job.profile.loss if job.profile is not None else None
-                told = snapshot.observed.losses(job.job_id, loss, float(done[row]))
-                if told is not None:
-                    epoch = loss.epoch_samples if loss is not None else float(told[0][0])
-                    self.left[row] = self._left(job.job_id, *told, epoch, float(done[row]))
+                samples, told = snapshot.observed.losses(job.job_id, loss, float(done[row]))
+                if told.size:
+                    epoch = loss.epoch_samples if loss is not None else float(samples[0])
+                    self.left[row] = self._left(job.job_id, samples, told, epoch, float(done[row]))
 
     def curve(self, row: int) -> Floats:
         """Fit what was seen."""
         job = self.snapshot.table.jobs[row]
-        gpus = np.arange(job.most_gpus + 1)
+        gpus = np.arange(self.most(row) + 1)
         serves = job.profile is not None and job.profile.serves
         return self._speeds(row, gpus, gpus if serves else np.zeros_like(gpus))
 
     def surface(self, row: int) -> Floats:
         """Fit what was seen."""
-        most = self.snapshot.table.jobs[row].most_gpus
-        shape = (most + 1, min(most, MOST_SERVERS) + 1)
-        gpus, servers = np.indices(shape).reshape(2, -1)
-        return self._speeds(row, gpus, servers).reshape(shape)
+        servers = min(self.snapshot.table.jobs[row].most_gpus, MOST_SERVERS)
+        shape = (self.most(row) + 1, servers + 1)
+        return self._speeds(row, *np.indices(shape).reshape(2, -1)).reshape(shape)
 
     def _speeds(self, row: int, gpus: Ints, servers: Ints) -> Floats:
         """Fit speeds again only when the job has run at a new size, or twice as long as before."""

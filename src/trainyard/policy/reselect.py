@@ -35,6 +35,7 @@ class Reselection:
         self.held = snapshot.table.column(C.HELD)
         self.fixed = isinstance(policy.size, Fixed)
         self.one_type = len(snapshot.nodes.types) == 1
+        self.stay: Mask = np.zeros(self.held.size, dtype=np.bool_)  # running jobs that nobody may stop
         self.idle = 0  # GPUs that the last attempt left
 
     def run(self) -> Changes:
@@ -50,9 +51,17 @@ class Reselection:
         barred: Mask | None = None
         while True:
             changes, failed = self._realise(self._choose(barred))
+            if not self.policy.order.preemptive and self._spare(changes):
+                continue
             if failed is None or not (self.fixed or self.idle > IDLE * self.snapshot.up_gpus):
                 return changes
             barred = failed if barred is None else barred | failed
+
+    def _spare(self, changes: Changes) -> bool:
+        """Remember running jobs that would be stopped, although nobody may be: they stay as they are."""
+        stopped = [self.table.row_of[job_id] for job_id, allocation in changes.items() if allocation is None]
+        self.stay[stopped] = True
+        return bool(stopped)
 
     def _swap(self) -> Changes | None:
         """Let those in line take the places of running jobs behind them; None if that is not enough."""
@@ -88,12 +97,14 @@ class Reselection:
         sizes = self.policy.size.sizes(self.snapshot, ranked)
         demand = self.table.column(C.GPUS)[ranked] if sizes is None else sizes.gpus.astype(np.float64)
         if not self.policy.order.preemptive:
-            demand = np.where(demand > 0, demand, self.held[ranked])  # nobody is stopped
+            asked = (demand > 0) & ~self.stay[ranked]
+            demand = np.where(asked, demand, self.held[ranked])
         target = np.zeros(self.held.size)
         servers: Ints | None = None
         if sizes is not None and sizes.servers is not None:
             servers = np.zeros(self.held.size, dtype=np.int64)
             servers[ranked] = sizes.servers
+            servers[self.stay] = 0
         if self.one_type:
             fits = greedy(demand, self.snapshot.up_gpus) & (demand > 0)
             target[ranked[fits]] = demand[fits]
@@ -101,10 +112,16 @@ class Reselection:
         return self._from_pools(ranked, demand, target)._replace(servers=servers)
 
     def _ranked(self, barred: Mask | None) -> Ints:
-        ranked = self.policy.order.rank(self.snapshot)
-        if not self.policy.order.preemptive:
+        order, table = self.policy.order, self.table
+        ranked = order.rank(self.snapshot)
+        if not order.preemptive:
             running = self.held.nonzero()[0]
-            ranked = np.concatenate([running[self.table.column(C.SEQ)[running].argsort()], ranked])
+            first = np.lexsort((table.column(C.SEQ)[running], ~self.stay[running]))
+            ranked = np.concatenate([running[first], ranked])
+            if order.fill != "greedy":
+                # Who waits behind one that does not fit, with everybody at the smallest, waits too.
+                least = np.where(self.stay[ranked], self.held[ranked], table.column(C.LEAST)[ranked])
+                ranked = ranked[np.cumsum(least) <= self.snapshot.up_gpus]
         return ranked if barred is None else ranked[~barred[ranked]]
 
     def _from_pools(self, ranked: Ints, demand: Floats, target: Floats) -> _Choice:
@@ -168,20 +185,11 @@ class Reselection:
             changes[job_id] = None
         return scratch, changes
 
-    def _sizes(self, row: int, gpus: int) -> range:
+    def _sizes(self, row: int, gpus: int) -> Iterator[int]:
         """Sizes to try: where they are ours to choose, rather smaller than not at all."""
-        if not gpus:
-            return range(0)
-        least = gpus if self.fixed else int(self.table.data[C.LEAST, row])
-        return range(gpus, least - 1, -1)
-
-    def _cuts(self, row: int, gpus: int) -> Iterator[int]:
-        """Sizes to try for a place: halves of the chosen one down to the least."""
-        yield gpus
-        least = gpus if self.fixed else int(self.table.data[C.LEAST, row])
-        while gpus > least:
-            gpus = max(gpus // 2, least)
+        if gpus:
             yield gpus
+            yield from self.policy.size.smaller(self.table.jobs[row], gpus)
 
     def _put(
         self, row: int, gpus: int, gpu_type: int, scratch: Free, servers: int | None = None
@@ -189,7 +197,7 @@ class Reselection:
         """Place one job, on GPUs of the chosen type or, where only these lack CPUs or memory, of another."""
         own_type = int(self.table.cells[C.TYPE][row])
         types = (own_type,) if gpu_type in (-1, own_type) else (gpu_type, own_type)
-        for size, type_ in product(self._cuts(row, gpus), types):
+        for size, type_ in product(self._sizes(row, gpus), types):
             request = self.policy.tune.request(self.snapshot, self.table.jobs[row], size, type_)
             if servers:
                 request = request._replace(servers=max(1, round(servers * size / gpus)))

@@ -12,12 +12,12 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from trainyard.errors import InputError
-from trainyard.model.cluster import Floats, Ints
+from trainyard.model.cluster import Floats, Ints, Node
 from trainyard.model.job import Job
 from trainyard.policy.hysteresis import settle
 from trainyard.policy.knapsack import Bools, exact, frieze_clarke, lp_rounded
 from trainyard.policy.predict import MOST_SERVERS, Told
-from trainyard.policy.smd_inner import Demands, Problem
+from trainyard.policy.smd_inner import Demands, Problem, most_workers
 from trainyard.policy.smd_offline import smd_numbers
 from trainyard.policy.smd_round import Rounding
 from trainyard.policy.snapshot import Column, Snapshot
@@ -30,6 +30,7 @@ UtilityName = Literal["sigmoid", "inverse", "linear", "step"]
 Charge = Literal["reserved", "used"]
 STEEPNESS = 10.0  # of the sigmoid, over the time until the deadline
 ROUNDING = 1e-9
+LEAST_EPS = 1e-3  # the grid has some 1 / eps points along each axis
 
 
 class Smd(Size):
@@ -41,15 +42,18 @@ class Smd(Size):
         self,
         eps: float = 0.1,
         solver: Solver = "lp",
-        k: int = 1,
+        k: int | None = None,
         utility: UtilityName = "sigmoid",
         patience: float = 4.0,
         charge: Charge = "reserved",
     ) -> None:
-        for name, value in (("eps", eps), ("patience", patience)):
-            if value <= 0:
-                raise InputError(f"{name}={value:g} is too small; give a number above 0")
-        self.eps, self.solver, self.k = eps, solver, k
+        if patience <= 0:
+            raise InputError(f"patience={patience:g} is too small; give a number above 0")
+        if eps < LEAST_EPS:
+            raise InputError(f"eps={eps:g} is too small; give {LEAST_EPS:g} or more")
+        if k is not None and solver != "frieze-clarke":
+            raise InputError(f"k={k} has no meaning without solver=frieze-clarke; leave it out or add that")
+        self.eps, self.solver, self.k = eps, solver, k or 1
         self.utility, self.patience, self.charge = utility, patience, charge
 
     def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
@@ -58,7 +62,7 @@ class Smd(Size):
         gpus, servers = self._numbers(beliefs, ranked)
         settle(beliefs, ranked, gpus, frozenset(), servers)
         worth = self._worth(beliefs, ranked, gpus, servers)
-        weights, capacity = self._weights(snapshot, ranked, gpus, servers)
+        weights, capacity = self._weights(beliefs, ranked, gpus, servers)
         admitted = self._outer(worth, weights, capacity)
         fill(admitted, weights, capacity)
         return Sizes(np.where(admitted, gpus, 0), np.where(admitted, servers, 0))
@@ -81,11 +85,20 @@ class Smd(Size):
         for i in sorted(set(range(len(rows))) - set(theta)):
             numbers[i] = _tried(beliefs, rows[i])
         if theta:
-            problem = _problem(beliefs, [rows[i] for i in theta])
-            rounding = Rounding(np.random.default_rng(snapshot.seed))
-            best = smd_numbers(problem, rounding, self.eps)
-            numbers[theta] = np.column_stack([best.workers, best.servers])
+            numbers[theta] = self._solved(beliefs, [rows[i] for i in theta])
         return numbers[of, 0], numbers[of, 1]
+
+    def _solved(self, beliefs: Told, rows: list[int]) -> Ints:
+        """The better answer of two inner problems: on one node with its bandwidth, and over the network."""
+        best, speeds = np.ones((len(rows), 2), dtype=np.int64), np.zeros(len(rows))
+        for together in (False, True):
+            rounding = Rounding(np.random.default_rng(beliefs.snapshot.seed))
+            found = smd_numbers(_problem(beliefs, rows, together), rounding, self.eps)
+            for i, (row, w, p, fits) in enumerate(zip(rows, *found, strict=True)):
+                speed = beliefs.speed(row, int(w), int(p)) if fits else 0.0
+                if speed > speeds[i]:
+                    best[i], speeds[i] = (w, p), speed
+        return best
 
     def _worth(self, beliefs: Told, ranked: Ints, gpus: Ints, servers: Ints) -> Floats:
         """What each job is worth when it ends, if it gets what it should from now on."""
@@ -102,10 +115,10 @@ class Smd(Size):
         worth = _utility(self.utility, limit_s)(snapshot.now_s - arrival + left_s)
         return np.where(np.isfinite(left_s), worth * table.column(C.WEIGHT)[ranked], 0.0)
 
-    def _weights(self, snapshot: Snapshot, ranked: Ints, gpus: Ints, servers: Ints) -> tuple[Floats, Floats]:
+    def _weights(self, beliefs: Told, ranked: Ints, gpus: Ints, servers: Ints) -> tuple[Floats, Floats]:
         """GPUs, CPUs and GB that each job counts with, and those of the cluster."""
-        demands = _demands(snapshot, ranked.tolist())
-        capacity = _capacity(snapshot)
+        demands = _demands(beliefs, ranked.tolist())
+        capacity = _capacity(beliefs.snapshot)
         used = demands.worker[:, :3] * gpus[:, None] + demands.server[:, :3] * servers[:, None]
         weights = used if self.charge == "used" else np.maximum(demands.limit[:, :3], used)
         # A job that may have more than there is can still have what it uses.
@@ -147,12 +160,20 @@ def _has_theta(job: Job) -> bool:
     return plain and profile.compute is not None and profile.sync.overlap == "sequential"
 
 
-def _problem(beliefs: Told, rows: list[int]) -> Problem:
+def _problem(beliefs: Told, rows: list[int], together: bool) -> Problem:
     """The inner problem of jobs with servers, per sample: how much is left does not change the answer."""
     nodes, jobs = beliefs.snapshot.nodes, [beliefs.snapshot.table.jobs[row] for row in rows]
-    network: dict[int, float] = {}  # by GPU type
+    largest: dict[int, Node] = {}  # by GPU type
+    network: dict[int, float] = {}
     for node, type_ in zip(nodes.cluster.nodes, nodes.type.tolist(), strict=True):
         network[type_] = min(network.get(type_, np.inf), node.network_gbps)
+        if type_ not in largest or node.gpus > largest[type_].gpus:
+            largest[type_] = node
+    demands = _demands(beliefs, rows)
+    if together:
+        places = [largest[beliefs.gpu_type(row)] for row in rows]
+        whole = np.array([(n.gpus, n.cpus, n.memory_gb, np.inf, np.inf) for n in places])
+        demands = Demands(demands.worker, demands.server, np.minimum(demands.limit, whole))
     factors = np.zeros((len(rows), 7))
     for i, (row, job) in enumerate(zip(rows, jobs, strict=True)):
         profile, type_ = job.profile, beliefs.gpu_type(row)
@@ -160,8 +181,9 @@ def _problem(beliefs: Told, rows: list[int]) -> Problem:
         assert profile.sync is not None
         assert profile.compute is not None
         sync, each_s = profile.sync, beliefs.snapshot.speed.per_sample_s(profile, type_)
+        gbps = largest[type_].intra_gbps if together else network[type_]
         alpha = sync.async_share if sync.mode == "async" else 1.0
-        wire_s = 2 * sync.eta[2] * alpha * sync.gradient_mb * 8e-3 / network[type_]
+        wire_s = 2 * sync.eta[2] * alpha * sync.gradient_mb * 8e-3 / gbps
         fixed_s, batch_s = sync.eta[1] * profile.compute.fixed_s, sync.eta[0] * profile.batch * each_s
         one, two = sync.worker_overhead_s, sync.server_overhead_s
         # constant, w, p, w/p, p/w, 1/w, 1/p: a step of all workers together, or of each worker
@@ -170,11 +192,12 @@ def _problem(beliefs: Told, rows: list[int]) -> Problem:
         factors[i] = strong if profile.scaling == "strong" else weak
         factors[i] /= profile.batch
     constant, a, b, c, d, e, f = factors.T
-    return Problem(constant, a, b, c, d, e, f, _demands(beliefs.snapshot, rows))
+    return Problem(constant, a, b, c, d, e, f, demands)
 
 
-def _demands(snapshot: Snapshot, rows: list[int]) -> Demands:
+def _demands(beliefs: Told, rows: list[int]) -> Demands:
     """GPUs, CPUs and GB of a worker, of a server and at most; then the numbers of both at most."""
+    snapshot = beliefs.snapshot
     capacity = _capacity(snapshot)
     share = capacity / max(capacity[0], 1.0)  # what goes with one GPU
     worker, server, limit = (np.zeros((len(rows), 5)) for _ in range(3))
@@ -189,9 +212,10 @@ def _demands(snapshot: Snapshot, rows: list[int]) -> Demands:
         )
         if job.profile is not None and job.profile.apart and job.profile.server is not None:
             server[i, 1:3] = job.profile.server.cpus, job.profile.server.memory_gb
-        most = _most(snapshot, row)
+        most = beliefs.most(row)
         least = worker[i, :3] * job.least_gpus + server[i, :3]
-        limit[i, :3] = np.maximum(most * share, least)
+        own = worker[i, :3] * (most if not server[i].any() else 0)  # what it asks for itself it may have
+        limit[i, :3] = np.maximum(np.minimum(np.maximum(most * share, own), capacity), least)
         limit[i, 3:] = most, min(job.most_gpus, MOST_SERVERS)
     return Demands(worker, server, limit)
 
@@ -204,21 +228,15 @@ def _capacity(snapshot: Snapshot) -> Floats:
     return np.array([snapshot.up_gpus, up * float(nodes.cpus.sum()), up * float(nodes.memory_gb.sum())])
 
 
-def _most(snapshot: Snapshot, row: int) -> int:
-    """GPUs that a job may have at most, and that there are for it."""
-    job, type_ = snapshot.table.jobs[row], int(snapshot.table.cells[C.TYPE][row])
-    there = snapshot.up_gpus if type_ < 0 else min(snapshot.up_gpus, int(snapshot.nodes.gpus_of_type[type_]))
-    return max(min(job.most_gpus, there), job.least_gpus)
-
-
 def _tried(beliefs: Told, row: int) -> tuple[int, int]:
     """The best numbers of a job whose speed has any form, by trying all."""
     job = beliefs.snapshot.table.jobs[row]
     if not beliefs.apart(row):
-        most = _most(beliefs.snapshot, row)
+        demands = _demands(beliefs, [row])
+        most = max(job.least_gpus, int(most_workers(demands, np.zeros(1))[0] + ROUNDING))
         return job.least_gpus + int(beliefs.curve(row)[job.least_gpus : most + 1].argmax()), 0
     speeds = beliefs.surface(row)
-    demands = _demands(beliefs.snapshot, [row])
+    demands = _demands(beliefs, [row])
     workers, servers = np.indices(speeds.shape).reshape(2, -1, 1)
     need = demands.worker * workers + demands.server * servers
     fits = np.all(need <= demands.limit * (1 + ROUNDING), axis=1)

@@ -57,6 +57,12 @@ class Size(ABC):
     def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes | None:
         """Return the size of each ranked row, within the capacity of the cluster."""
 
+    def smaller(self, job: Job, gpus: int) -> Iterator[int]:
+        """Yield sizes to try where there is no room for the chosen one, in steps of an eighth."""
+        while gpus > job.least_gpus:
+            gpus = max(gpus - max(gpus // 8, 1), job.least_gpus)
+            yield gpus
+
     def wakes(self, snapshot: Snapshot, changes: Changes) -> Wakes:
         """Return when sizes may change by themselves, if these jobs start now and still run then."""
         return ()

@@ -159,12 +159,26 @@ class SpeedModel:
             workers = np.zeros((len(gpus), len(self._types)), dtype=np.int64)
             workers[:, gpu_type] = gpus
             shapes = self.proportional(workers, servers)
+            if job.profile is not None and job.profile.apart:
+                nodes = np.maximum(shapes.nodes, self._spanned(job, gpu_type, gpus, servers))
+                shapes = self.proportional(workers, servers, nodes)
             if cpus is not None:
                 shapes = replace(shapes, cpus=np.multiply(gpus, cpus, dtype=np.float64))
             if memory_gb is not None:
                 shapes = replace(shapes, memory_gb=np.multiply(gpus, memory_gb, dtype=np.float64))
             speeds = known[key] = self.bulk(job.profile, shapes).reshape(shape)
         return speeds
+
+    def _spanned(self, job: Job, gpu_type: int, gpus: Ints, servers: Ints) -> Ints:
+        """Nodes of a type that workers and servers need at least for their CPUs and memory."""
+        assert job.profile is not None
+        assert job.profile.server is not None
+        nodes = [n for n in self._cluster.nodes if n.gpu_type == self._types[gpu_type]]
+        server, (cpus, memory_gb) = job.profile.server, job.asked_per_gpu
+        by_cpu = (gpus * (cpus or 0.0) + servers * server.cpus) / max(n.cpus for n in nodes)
+        by_memory = (gpus * (memory_gb or 0.0) + servers * server.memory_gb) / max(n.memory_gb for n in nodes)
+        spanned: Ints = np.ceil(np.maximum(by_cpu, by_memory) - 1e-9).astype(np.int64)
+        return spanned
 
     def per_sample_s(self, profile: Profile, gpu_type: int) -> float:
         """Seconds that one GPU of a type computes a sample."""
