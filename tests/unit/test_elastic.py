@@ -8,10 +8,12 @@ from itertools import product
 import pytest
 
 from conftest import ORDERS, checked
-from trainyard.model.cluster import uniform_cluster
+from trainyard.errors import InputError
+from trainyard.model.cluster import Cluster, Node, uniform_cluster
 from trainyard.model.job import Job
-from trainyard.model.profile import Compute, Demand, Profile, Sync
+from trainyard.model.profile import Compute, Demand, Profile, Sync, Tables
 from trainyard.model.zoo import zoo_profile
+from trainyard.policy.grammar import parse_policy
 
 SIZES = [
     "drf",
@@ -56,3 +58,82 @@ def test_elastic_sizes_use_what_fixed_ones_leave_idle():
     fixed = checked(cluster, jobs, "fifo").summary()["avg_jct_s"]
     for size in ("doubling", "optimus", "smd"):
         assert checked(cluster, jobs, f"fifo+{size}").summary()["avg_jct_s"] < 0.6 * fixed
+
+
+def speeds_of(*rows):
+    return Profile(batch=8, tables=Tables(workers_servers=tuple((float(w), 0.0, float(s)) for w, s in rows)))
+
+
+@pytest.mark.parametrize("size", ["doubling(mode=explore)", "optimus(mode=learn)"])
+def test_a_trial_that_finds_no_room_does_not_hold_a_job_back(size):
+    """Eight GPUs cannot be tried out of six: the job goes on with what it learnt at one, two and four."""
+    profile = speeds_of((1, 100), (2, 190), (4, 360), (8, 640))
+    job = Job("a", 0.0, 1, samples=1e6, profile=profile, min_gpus=1, max_gpus=8)
+    learnt = checked(uniform_cluster(1, 6), [job], f"fifo+{size}").summary()["avg_jct_s"]
+    assert learnt < 1.6 * 1e6 / 360
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_orders_that_never_preempt_stop_nobody(size):
+    """CPUs are short: who is resized may not find its place again, but keeps the old one."""
+    jobs = [
+        replace(job, job_id=f"{job.job_id}-{i}", arrival_s=job.arrival_s + 17.0 * i)
+        for i in range(4)
+        for job in JOBS
+    ]
+    for order in ("fifo", "fifo(fill=greedy)", "sjf"):
+        result = checked(uniform_cluster(2, 4), jobs, f"{order}+{size}")
+        assert result.summary()["preemptions"] == 0
+
+
+@pytest.mark.parametrize("size", ["drf", "doubling", "optimus", "smd"])
+def test_a_strict_order_lets_nobody_pass(size):
+    """A stream of small jobs does not hold up the large one behind the first of them."""
+    small = [Job(f"s{i}", 10.0 * i, 1, 300.0, min_gpus=1, max_gpus=2) for i in range(40)]
+    jobs = sorted([*small, Job("large", 5.0, 8, 60.0)], key=lambda job: job.arrival_s)
+    result = checked(uniform_cluster(1, 8), jobs, f"fifo+{size}")
+    assert result.story_of("large")[2].time_s <= 300.0
+
+
+def test_more_gpus_than_there_are():
+    """Nothing is worked out for sizes that cannot be."""
+    job = Job("a", 0.0, 1, 60.0, profile=APART, min_gpus=1, max_gpus=1_000_000)
+    for size in ("doubling", "optimus", "smd", "optimus(mode=learn)"):
+        assert checked(uniform_cluster(1, 4), [job], f"fifo+{size}").summary()["completed"] == 1
+
+
+def test_smd_knows_what_a_job_asks_for():
+    job = Job("a", 0.0, 2, duration_s=1000.0, cpus=20.0, min_gpus=1, max_gpus=16)
+    nodes = tuple(Node(f"n{i}", "GPU", 4, 24.0, 256.0) for i in range(4))
+    assert checked(Cluster("c", nodes), [job], "fifo+smd").summary()["completed"] == 1
+
+
+def test_smd_finds_the_best_numbers_on_one_node():
+    """Inside a node there is ten times the bandwidth: (4, 8) there is faster than more workers elsewhere."""
+    profile = Profile(
+        batch=256,
+        compute=Compute(0.02, {"V100": 0.002}),
+        sync=Sync("ps", gradient_mb=100.0),
+        worker=Demand(2.0, 16.0),
+        server=Demand(1.0, 8.0),
+    )
+    nodes = tuple(Node(f"n{i}", "V100", 4, 16.0, 256.0) for i in range(4))
+    job = Job("a", 0.0, 1, samples=1e6, profile=profile, min_gpus=1, max_gpus=8)
+    result = checked(Cluster("c", nodes), [job], "fifo+smd")
+    held = next(c.allocation for c in result.story_of("a") if c.allocation)
+    assert (held.gpus, held.servers, len(held.shares)) == (4, 8, 1)
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        ("doubling(explore_s=9)", "explore_s=9 has no meaning without mode=explore"),
+        ("optimus(explore_s=9)", "explore_s=9 has no meaning without mode=learn"),
+        ("smd(k=2)", "k=2 has no meaning without solver=frieze-clarke"),
+        ("smd(eps=1e-9)", "eps=1e-09 is too small; give 0.001 or more"),
+        ("smd(patience=0)", "patience=0 is too small"),
+    ],
+)
+def test_parameters_without_meaning_are_refused(policy, message):
+    with pytest.raises(InputError, match=message):
+        parse_policy(policy)

@@ -151,6 +151,23 @@ class TestLearning:
             yard.handle(ProgressReported(float(epoch), "a", 1e6 - epoch * 1e4, loss=1 / epoch))
         assert Learned(yard.snapshot(30.0), losses=True).left[0] == 1e4  # has come to rest
 
+    def test_reports_do_not_hide_what_was_seen(self):
+        """A live job that reports every minute still ends its trials, at the speed that it reports."""
+        job = Job("a", 0.0, 1, samples=1e7, profile=SERVED, min_gpus=1, max_gpus=8)
+        yard = Yard(uniform_cluster(1, 8), parse_policy("optimus(mode=learn)").decide)
+        yard.handle(JobSubmitted(0.0, job))
+        yard.handle(DecisionDue(0.0))
+        for minute in range(1, 4):
+            yard.handle(ProgressReported(60.0 * minute, "a", 1e7 - 6000.0 * minute))
+        assert yard.snapshot(180.0).seen(0) == {(1, 1): (180.0, 18000.0)}
+
+    def test_a_loss_before_anything_is_done_says_nothing(self):
+        job = Job("a", 0.0, 1, samples=1e6, profile=SERVED, min_gpus=1, max_gpus=8)
+        yard = Yard(uniform_cluster(1, 8), parse_policy("optimus(mode=learn)").decide)
+        yard.handle(JobSubmitted(0.0, job))
+        yard.handle(ProgressReported(0.0, "a", 1e6, loss=2.3))
+        assert Learned(yard.snapshot(0.0), losses=True).left[0] == 1e6
+
 
 class TestEven:
     def put(self, cluster, gpus, servers=0, server=None, cpus=None):

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainyard.errors import InputError
-from trainyard.profiling.scaling import fit_scaling, points_needed
+from trainyard.profiling.scaling import fit_scaling
 
 BATCH = 64
 WORKERS, SERVERS = (grid.ravel() for grid in np.meshgrid(np.arange(1, 25), np.arange(1, 13)))
@@ -59,10 +59,6 @@ def test_asynchronous_batches_are_those_of_optimus():
     batches = workers / (0.3 + 0.1 * workers / servers + 0.01 * workers + 0.002 * servers)
     found = fit("async", batches * BATCH, workers, servers, "weak")
     assert found.fitted(workers, servers) == pytest.approx(batches * BATCH, rel=1e-9)
-
-
-def test_points_needed():
-    assert [points_needed(kind) for kind in ("ring", "sync", "async")] == [3, 5, 4]
 
 
 @pytest.mark.parametrize("scaling", ["strong", "weak"])

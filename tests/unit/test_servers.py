@@ -15,7 +15,7 @@ from trainyard.engine.yard import Yard
 from trainyard.errors import InputError, PlanError
 from trainyard.files.job_check import check_jobs
 from trainyard.model.allocation import Allocation, Plan, Share
-from trainyard.model.cluster import Cluster, Node, NodeTable, uniform_cluster
+from trainyard.model.cluster import Cluster, GpuType, Node, NodeTable, uniform_cluster
 from trainyard.model.job import Job
 from trainyard.model.profile import Compute, Demand, Input, Profile, Sync
 from trainyard.model.speed import SpeedModel
@@ -155,3 +155,23 @@ def test_all_servers_are_seated_within_the_room_there_is(data):
     for share in shares:
         assert share.cpus <= nodes[table.index[share.node]].cpus + 1e-6
         assert share.servers <= room[table.index[share.node]] + 1
+
+
+def test_workers_leave_the_node_that_only_servers_fit_on():
+    nodes = (Node("many", "GPU", 4, 5.0, 100.0), Node("one", "GPU", 1, 6.0, 100.0))
+    profile = replace(TOGETHER, worker=Demand(1.0, 1.0), server=Demand(6.0, 1.0))
+    held = started(Job("a", 0.0, 1, 60.0, profile=profile), Cluster("two", nodes))
+    assert [share[:3] for share in held.shares] == [("many", 1, 0), ("one", 0, 1)]
+
+
+def test_the_fastest_gpus_come_first_for_them_too():
+    nodes = (Node("slow", "K80", 2, 16.0, 100.0), Node("fast", "V100", 4, 16.0, 100.0))
+    cluster = Cluster("two", nodes, {"K80": GpuType("K80", 0.2), "V100": GpuType("V100", 1.0)})
+    assert started(Job("a", 0.0, 1, 60.0, profile=APART), cluster).shares[0].node == "fast"
+
+
+def test_servers_may_cost_nothing():
+    free = replace(APART, server=Demand(0.0, 0.0))
+    job = Job("a", 0.0, 1, 60.0, profile=free, min_gpus=1, max_gpus=4)
+    for size in ("fixed", "optimus", "smd", "doubling"):
+        assert started(job, uniform_cluster(1, 4), f"fifo+{size}").servers >= 1

@@ -237,7 +237,13 @@ def test_a_resource_that_nobody_needs_does_not_count():
 
 
 def test_numbers_may_have_bounds_of_their_own():
-    problem = synchronous(golden_training(), GOLDEN.at_most(np.array([6.0]), np.array([3.0])))
+    none, one = np.zeros((1, 1)), np.ones((1, 1))
+    bounded = Demands(
+        np.hstack([GOLDEN.worker, one, none]),
+        np.hstack([GOLDEN.server, none, one]),
+        np.hstack([GOLDEN.limit, 6 * one, 3 * one]),
+    )
+    problem = synchronous(golden_training(), bounded)
     answer = solve(problem)
     assert answer.workers == pytest.approx([6.0])
     assert most_workers(problem.demands, np.ones(1)) == pytest.approx([6.0])

@@ -36,10 +36,17 @@ def _show(decision: dict[str, Any]) -> None:
     table = Table("job", "GPUs", "nodes", "CPUs", "GB", "samples/s", "finish_s")
     for job_id, it in decision["plan"].items():
         gpus = ", ".join(f"{count} {gpu_type}" for gpu_type, count in it["workers"].items())
-        nodes = ", ".join(f"{node} x{share['gpus']}" for node, share in it["nodes"].items())
+        nodes = ", ".join(_place(node, share) for node, share in it["nodes"].items())
         held = [f"{sum(share[what] for share in it['nodes'].values()):.4g}" for what in ("cpus", "memory_gb")]
         speed, finish = f"{it['samples_per_s']:.4g}", f"{it['finish_s']:.0f}"
         table.add_row(escape(job_id), gpus, nodes, *held, speed, finish)
     for job_id, reason in decision["waiting"].items():
         table.add_row(escape(job_id), "waits", escape(reason), "", "", "", "", style="dim")
     Console().print(table)
+
+
+def _place(node: str, share: dict[str, Any]) -> str:
+    """A node with the GPUs and parameter servers there."""
+    servers = f"{share['servers']} server" + "s" * (share["servers"] > 1) if share["servers"] else ""
+    workers = f"{node} x{share['gpus']}" if share["gpus"] else node
+    return f"{workers} + {servers}" if servers else workers

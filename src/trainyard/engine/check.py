@@ -54,17 +54,9 @@ def _check_gang(snapshot: Snapshot, job: Job, allocation: Allocation) -> None:
             raise PlanError(f"job {job.job_id} needs {job.gpu_type} but gets GPUs of {node}")
         if gpus < 0 or servers < 0 or cpus < -EPSILON or memory_gb < -EPSILON:
             raise PlanError(f"job {job.job_id} gets less than nothing on {node}")
-        if apart and not _feeds(job, gpus, servers, cpus, memory_gb):
+        need = job.need(gpus, servers) if apart else (0.0, 0.0)
+        if cpus < need[0] - EPSILON or memory_gb < need[1] - EPSILON:
             raise PlanError(f"job {job.job_id} gets less on {node} than its workers and servers there need")
-
-
-def _feeds(job: Job, gpus: int, servers: int, cpus: float, memory_gb: float) -> bool:
-    """Whether workers and parameter servers get what each of them asks for."""
-    server = job.profile.server if job.profile is not None else None
-    worker_cpus, worker_gb = job.asked_per_gpu
-    need_cpus = gpus * (worker_cpus or 0.0) + (servers * server.cpus if server else 0.0)
-    need_gb = gpus * (worker_gb or 0.0) + (servers * server.memory_gb if server else 0.0)
-    return cpus >= need_cpus - EPSILON and memory_gb >= need_gb - EPSILON
 
 
 def _count(snapshot: Snapshot, allocation: Allocation, sign: int, room: Room) -> None:

@@ -104,9 +104,16 @@ class _Holdings:
         if gpus and job.gpu_type not in ("", node.gpu_type):
             what = f"the node has {node.gpu_type} GPUs; job '{job.job_id}' must run on {job.gpu_type}"
             raise place.error(what, node_id)
-        cpus = given.get("cpus", node.cpus / node.gpus * gpus)
-        memory_gb = given.get("memory_gb", node.memory_gb / node.gpus * gpus)
-        share = Share(node_id, gpus, given.get("servers", 0), cpus, memory_gb)
+        servers = given.get("servers", 0)
+        apart = job.profile is not None and job.profile.apart
+        need = job.need(gpus, servers) if apart else (0.0, 0.0)
+        cpus = given.get("cpus", need[0] if apart else node.cpus / node.gpus * gpus)
+        memory_gb = given.get("memory_gb", need[1] if apart else node.memory_gb / node.gpus * gpus)
+        for name, has, least in (("cpus", cpus, need[0]), ("memory_gb", memory_gb, need[1])):
+            if has < least * (1 - SLACK):
+                what = f"{has:g} {name} are too few; the workers and servers there need {least:g}"
+                raise place.at(node_id).error(what, name)
+        share = Share(node_id, gpus, servers, cpus, memory_gb)
         self._hold(share, node, place.at(node_id))
         return share
 

@@ -63,3 +63,12 @@ class Job:
                 worker.memory_gb if memory_gb is None else memory_gb,
             )
         return cpus, memory_gb
+
+    def need(self, gpus: int, servers: int) -> tuple[float, float]:
+        """CPUs and GB that so many workers and parameter servers ask for; nothing where they do not say."""
+        cpus, memory_gb = self.asked_per_gpu
+        need_cpus, need_gb = gpus * (cpus or 0.0), gpus * (memory_gb or 0.0)
+        if self.profile is not None and self.profile.apart and self.profile.server is not None:
+            need_cpus += servers * self.profile.server.cpus
+            need_gb += servers * self.profile.server.memory_gb
+        return need_cpus, need_gb

@@ -63,13 +63,18 @@ def lp_rounded(values: Floats, weights: Floats, capacity: Floats) -> Bools:
     parts = _parts(weights, capacity).sum(axis=1)
     density = np.divide(values, parts, out=np.full_like(values, np.inf), where=parts > 0)
     order = np.argsort(-density, kind="stable")
+    fill(taken, order, weights, capacity)
+    return _mask(size, worthy[taken])
+
+
+def fill(taken: Bools, order: Ints, weights: Floats, capacity: Floats) -> None:
+    """Take more jobs in this order, as long as there is room for them."""
     left = capacity * (1 + ROUNDING) - weights[taken].sum(axis=0)
     waiting = order[~taken[order]]
     while (waiting := waiting[(weights[waiting] <= left).all(axis=1)]).size:
         first, waiting = waiting[0], waiting[1:]
         taken[first] = True
         left = left - weights[first]
-    return _mask(size, worthy[taken])
 
 
 def _worthy(values: Floats, weights: Floats, capacity: Floats) -> Ints:

@@ -15,7 +15,7 @@ from trainyard.errors import InputError
 from trainyard.model.cluster import Floats, Ints, Node
 from trainyard.model.job import Job
 from trainyard.policy.hysteresis import settle
-from trainyard.policy.knapsack import Bools, exact, frieze_clarke, lp_rounded
+from trainyard.policy.knapsack import Bools, exact, fill, frieze_clarke, lp_rounded
 from trainyard.policy.predict import MOST_SERVERS, Told
 from trainyard.policy.smd_inner import Demands, Problem, most_workers
 from trainyard.policy.smd_offline import smd_numbers
@@ -64,7 +64,7 @@ class Smd(Size):
         worth = self._worth(beliefs, ranked, gpus, servers)
         weights, capacity = self._weights(beliefs, ranked, gpus, servers)
         admitted = self._outer(worth, weights, capacity)
-        fill(admitted, weights, capacity)
+        fill(admitted, np.arange(ranked.size), weights, capacity)
         return Sizes(np.where(admitted, gpus, 0), np.where(admitted, servers, 0))
 
     def _numbers(self, beliefs: Told, ranked: Ints) -> tuple[Ints, Ints]:
@@ -131,16 +131,6 @@ class Smd(Size):
         if self.solver == "milp":
             return exact(worth, weights, capacity)
         return frieze_clarke(worth, weights, capacity, self.k)
-
-
-def fill(admitted: Bools, weights: Floats, capacity: Floats) -> None:
-    """Admit more jobs, first come first, as long as there is room for them."""
-    left = capacity * (1 + ROUNDING) - weights[admitted].sum(axis=0)
-    waiting = np.flatnonzero(~admitted)
-    while (waiting := waiting[(weights[waiting] <= left).all(axis=1)]).size:
-        first, waiting = waiting[0], waiting[1:]
-        admitted[first] = True
-        left = left - weights[first]
 
 
 def _utility(name: UtilityName, limit_s: Floats) -> Utility:

@@ -71,15 +71,6 @@ class Demands:
         """Return those of some jobs."""
         return Demands(self.worker[jobs], self.server[jobs], self.limit[jobs])
 
-    def at_most(self, workers: Floats, servers: Floats) -> Demands:
-        """Return the same with bounds on the numbers themselves, as two more resources."""
-        one, none = np.ones((len(workers), 1)), np.zeros((len(workers), 1))
-        return Demands(
-            np.hstack([self.worker, one, none]),
-            np.hstack([self.server, none, one]),
-            np.hstack([self.limit, workers[:, None], servers[:, None]]),
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Problem:

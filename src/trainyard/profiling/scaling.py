@@ -37,7 +37,6 @@ DISLIKED: Mapping[Kind, tuple[float, ...]] = {
     "sync": (SHARED, STAYS, STAYS, GROWS, GROWS),
     "async": (SHARED, STAYS, GROWS, GROWS),
 }
-POINTS: Mapping[Kind, int] = {"ring": 3, "sync": 5, "async": 4}
 MOST_TIMES = 30.0  # no worker is thought to be faster than any seen by more than this
 SERVERS = 1 << 31  # more than there are
 
@@ -66,11 +65,6 @@ class ScalingFit:
         seconds = _columns(self.kind, samples, workers, servers) @ self.unknowns
         fastest: Floats = samples / (self.most * workers)
         return samples / np.maximum(seconds, fastest)
-
-
-def points_needed(kind: Kind) -> int:
-    """How many different allocations (ring: workers) determine a fit; with fewer it is hopeful."""
-    return POINTS[kind]
 
 
 def fit_scaling(
