@@ -34,7 +34,7 @@ from trainyard.engine.failures import Failure
 from trainyard.engine.result import Outcomes, Result, Timeline
 from trainyard.engine.states import State
 from trainyard.engine.yard import Yard
-from trainyard.errors import TrainyardError
+from trainyard.errors import InputError, TrainyardError
 from trainyard.model.allocation import Plan
 from trainyard.model.cluster import Cluster
 from trainyard.model.job import Job
@@ -135,7 +135,11 @@ class Simulator:
             if self._progress is not None:
                 self._progress(len(ended))
         if self._unfinished() and math.isinf(self.options.until_s):
-            stuck = next(iter(self.yard.records))
+            stuck, record = next(iter(self.yard.records.items()))
+            asked, there = record.job.gpus, self.yard.cluster.gpus
+            if asked > there:
+                what = f"job {stuck} asks for {asked} GPUs; the cluster has {there}"
+                raise InputError(f"{what}, and policy {self.policy.name} gives it no fewer: ask for less")
             raise TrainyardError(
                 f"job {stuck} waits and nothing will ever happen: policy {self.policy.name} starves it"
             )
