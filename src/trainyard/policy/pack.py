@@ -15,7 +15,6 @@ from trainyard.policy.levels import (
     Parts,
     emptiest_nodes,
     fewest_nodes,
-    first,
     levels_of,
     total,
     within,
@@ -86,14 +85,17 @@ def one_node(request: Request, free: Free, nodes: NodeTable) -> list[Share] | No
         return None
     cpus = gpus * request.cpus_per_gpu + servers * server.cpus
     memory_gb = gpus * request.memory_per_gpu + servers * server.memory_gb
+    free_cpus, least_cpus = free.cpus, cpus - EPSILON
+    free_memory, least_memory = free.memory_gb, memory_gb - EPSILON
     types = by_speed(nodes) if request.gpu_type < 0 else [request.gpu_type]
     for type_, level in product(types, free.levels[gpus:]):
         mask = level & nodes.mask_of_type[type_]
         while mask:
-            i = first(mask)
-            if free.cpus[i] + EPSILON >= cpus and free.memory_gb[i] + EPSILON >= memory_gb:
+            lowest = mask & -mask
+            i = lowest.bit_length() - 1
+            if free_cpus[i] >= least_cpus and free_memory[i] >= least_memory:
                 return [Share(nodes.ids[i], gpus, servers, cpus, memory_gb)]
-            mask &= mask - 1
+            mask ^= lowest
     return None
 
 

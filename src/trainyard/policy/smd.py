@@ -91,9 +91,10 @@ class Smd(Size):
     def _solved(self, beliefs: Told, rows: list[int]) -> Ints:
         """The better answer of two inner problems: on one node with its bandwidth, and over the network."""
         best, speeds = np.ones((len(rows), 2), dtype=np.int64), np.zeros(len(rows))
+        demands = _demands(beliefs, rows)
         for together in (False, True):
             rounding = Rounding(np.random.default_rng(beliefs.snapshot.seed))
-            found = smd_numbers(_problem(beliefs, rows, together), rounding, self.eps)
+            found = smd_numbers(_problem(beliefs, rows, demands, together), rounding, self.eps)
             for i, (row, w, p, fits) in enumerate(zip(rows, *found, strict=True)):
                 speed = beliefs.speed(row, int(w), int(p)) if fits else 0.0
                 if speed > speeds[i]:
@@ -150,7 +151,7 @@ def _has_theta(job: Job) -> bool:
     return plain and profile.compute is not None and profile.sync.overlap == "sequential"
 
 
-def _problem(beliefs: Told, rows: list[int], together: bool) -> Problem:
+def _problem(beliefs: Told, rows: list[int], demands: Demands, together: bool) -> Problem:
     """The inner problem of jobs with servers, per sample: how much is left does not change the answer."""
     nodes, jobs = beliefs.snapshot.nodes, [beliefs.snapshot.table.jobs[row] for row in rows]
     largest: dict[int, Node] = {}  # by GPU type
@@ -159,7 +160,6 @@ def _problem(beliefs: Told, rows: list[int], together: bool) -> Problem:
         network[type_] = min(network.get(type_, np.inf), node.network_gbps)
         if type_ not in largest or node.gpus > largest[type_].gpus:
             largest[type_] = node
-    demands = _demands(beliefs, rows)
     if together:
         places = [largest[beliefs.gpu_type(row)] for row in rows]
         whole = np.array([(n.gpus, n.cpus, n.memory_gb, np.inf, np.inf) for n in places])
@@ -187,27 +187,24 @@ def _problem(beliefs: Told, rows: list[int], together: bool) -> Problem:
 
 def _demands(beliefs: Told, rows: list[int]) -> Demands:
     """GPUs, CPUs and GB of a worker, of a server and at most; then the numbers of both at most."""
-    snapshot = beliefs.snapshot
-    capacity = _capacity(snapshot)
+    capacity = _capacity(beliefs.snapshot)
     share = capacity / max(capacity[0], 1.0)  # what goes with one GPU
-    worker, server, limit = (np.zeros((len(rows), 5)) for _ in range(3))
-    worker[:, 3] = server[:, 4] = 1.0
+    asked = np.empty((len(rows), 7))
     for i, row in enumerate(rows):
-        job = snapshot.table.jobs[row]
-        cpus, memory_gb = job.asked_per_gpu
-        worker[i, :3] = (
-            1.0,
-            share[1] if cpus is None else cpus,
-            share[2] if memory_gb is None else memory_gb,
-        )
-        if job.profile is not None and job.profile.apart and job.profile.server is not None:
-            server[i, 1:3] = job.profile.server.cpus, job.profile.server.memory_gb
-        most = beliefs.most(row)
-        least = worker[i, :3] * job.least_gpus + server[i, :3]
-        own = worker[i, :3] * (most if not server[i].any() else 0)  # what it asks for itself it may have
-        limit[i, :3] = np.maximum(np.minimum(np.maximum(most * share, own), capacity), least)
-        limit[i, 3:] = most, min(job.most_gpus, MOST_SERVERS)
-    return Demands(worker, server, limit)
+        job = beliefs.snapshot.table.jobs[row]
+        server = job.profile.server if job.profile is not None and job.profile.apart else None
+        held = (server.cpus, server.memory_gb) if server is not None else (0.0, 0.0)
+        asked[i] = *job.asked_per_gpu, *held, job.least_gpus, beliefs.most(row), job.most_gpus
+    own, held_by_server, (least, most, servers) = asked[:, :2], asked[:, 2:4], asked[:, 4:].T
+    none, one = np.zeros((len(rows), 1)), np.ones((len(rows), 1))
+    worker = np.hstack([one, np.where(np.isnan(own), share[1:], own), one, none])
+    server_rows = np.hstack([none, held_by_server, none, one])
+    smallest = worker[:, :3] * least[:, None] + server_rows[:, :3]
+    # A job without servers of its own may have what it asks for with all its GPUs.
+    wanted = np.where(held_by_server.any(axis=1, keepdims=True), 0.0, worker[:, :3] * most[:, None])
+    limit = np.maximum(np.minimum(np.maximum(most[:, None] * share, wanted), capacity), smallest)
+    numbers = np.column_stack([most, np.minimum(servers, MOST_SERVERS)])
+    return Demands(worker, server_rows, np.hstack([limit, numbers]))
 
 
 def _capacity(snapshot: Snapshot) -> Floats:
