@@ -9,7 +9,6 @@ from trainyard.errors import did_you_mean
 from trainyard.files.checking import check
 from trainyard.files.job_check import JobCheck
 from trainyard.files.place import Path, Place, dotted
-from trainyard.files.profiles_file import parse_profile
 from trainyard.model.job import Job
 from trainyard.model.profile import Profile
 
@@ -51,6 +50,8 @@ class JobReader:
         self._seen[job_id] = place.path or place.line_of(())
 
     def _own(self, data: Any, place: Place) -> Profile:
+        from trainyard.files.profiles_file import parse_profile  # late, as it brings YAML along
+
         key = repr(data)
         if key not in self._inline:
             self._inline[key] = parse_profile(data, place.where, line_of=place.line_of, path=place.path)

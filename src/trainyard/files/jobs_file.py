@@ -18,7 +18,6 @@ from trainyard.files.job_check import JobCheck
 from trainyard.files.job_reading import JobReader
 from trainyard.files.output import write_bytes_atomic
 from trainyard.files.place import Place, on_line
-from trainyard.files.profiles_file import profile_record
 from trainyard.files.reading import StrPath, name_of, read_text
 from trainyard.model.cluster import Cluster
 from trainyard.model.job import Job
@@ -109,6 +108,8 @@ def job_record(job: Job) -> dict[str, Any]:
     """Return a job as an object of a jobs file, without what has its default value."""
     record = {n: getattr(job, n) for n in COLUMNS if getattr(job, n) != DEFAULTS[n]}
     if job.profile is not None and _has_own_profile(job):
+        from trainyard.files.profiles_file import profile_record  # late, as it brings YAML along
+
         record["profile"] = profile_record(job.profile)
     return record
 
