@@ -20,7 +20,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from trainyard.errors import InputError
 from trainyard.model.cluster import Floats
-from trainyard.profiling.fit import nonnegative
+from trainyard.profiling.least_squares import nonnegative
 
 LEAST_POINTS = 3
 THIRDS = (1.0, 4.0, 16.0)  # what a squared error weighs in the first, second and last third

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from trainyard.errors import InputError
 from trainyard.model.cluster import Floats, Ints
 from trainyard.model.profile import Compute, Fit, Input, Profile, Sync
+from trainyard.profiling.least_squares import nonnegative
 from trainyard.profiling.samples import Sample, Setting, gpu_types, predicted, wrong_in
 from trainyard.profiling.terms import LEAST_S, PER_SAMPLE, Term, profile_of, samples_of_step, terms_of
 
@@ -192,18 +193,6 @@ def _alternate(sides: list[Floats], steps: Floats, bound: Ints, told: Floats) ->
 def _solve_side(seconds: Floats, steps: Floats, size: Floats, weights: Floats) -> Floats:
     scale = np.sqrt(weights) / size
     return nonnegative(seconds * scale[:, None], steps * scale, np.sqrt(RIDGE))
-
-
-def nonnegative(rows: Floats, goal: Floats, ridge: float | Floats) -> Floats:
-    """Solve rows x unknowns = goal by least squares, no unknown negative; a ridge pulls idle ones to zero."""
-    from scipy.optimize import nnls
-
-    length = np.sqrt((rows**2).sum(axis=0))
-    length[length == 0] = 1.0
-    pull = ridge * np.eye(len(length))
-    solved, _ = nnls(np.vstack([rows / length, pull]), np.concatenate([goal, np.zeros(len(length))]))
-    unknowns: Floats = solved / length
-    return unknowns
 
 
 def _weights(errors: Floats, rejecting: bool) -> Floats:

@@ -27,7 +27,7 @@ from trainyard.model.cluster import Floats, Ints
 from trainyard.model.profile import Profile, Scaling
 from trainyard.model.speed.compute import samples_per_step
 from trainyard.model.speed.paramserver import at_least_one
-from trainyard.profiling.fit import nonnegative
+from trainyard.profiling.least_squares import nonnegative
 
 Kind = Literal["ring", "sync", "async"]
 
