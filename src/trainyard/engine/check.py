@@ -54,9 +54,11 @@ def _check_gang(snapshot: Snapshot, job: Job, allocation: Allocation) -> None:
             raise PlanError(f"job {job.job_id} needs {job.gpu_type} but gets GPUs of {node}")
         if gpus < 0 or servers < 0 or cpus < -EPSILON or memory_gb < -EPSILON:
             raise PlanError(f"job {job.job_id} gets less than nothing on {node}")
-        need = job.need(gpus, servers) if apart else (0.0, 0.0)
-        if cpus < need[0] - EPSILON or memory_gb < need[1] - EPSILON:
-            raise PlanError(f"job {job.job_id} gets less on {node} than its workers and servers there need")
+        if apart:
+            need = job.need(gpus, servers)
+            if cpus < need[0] - EPSILON or memory_gb < need[1] - EPSILON:
+                what = "than its workers and servers there need"
+                raise PlanError(f"job {job.job_id} gets less on {node} {what}")
 
 
 def _count(snapshot: Snapshot, allocation: Allocation, sign: int, room: Room) -> None:

@@ -190,7 +190,8 @@ class Yard:
             )
         )
         self.table.remove(job_id)
-        self._view.observed.forget(job_id)
+        if record.job.elastic:
+            self._view.observed.forget(job_id)
         del self.records[job_id]
         if self.pending:
             self._start_pending(now)
