@@ -161,6 +161,14 @@ class TestLearning:
             yard.handle(ProgressReported(60.0 * minute, "a", 1e7 - 6000.0 * minute))
         assert yard.snapshot(180.0).seen(0) == {(1, 1): (180.0, 18000.0)}
 
+    def test_no_trial_of_more_gpus_than_there_are_of_its_type(self):
+        nodes = (Node("v", "V100", 1, 3.0, 50.0), Node("k", "K80", 4, 12.0, 200.0))
+        jobs = [
+            Job(f"j{i}", 0.0, 1, 60.0, gpu_type="V100" if i else "", min_gpus=1, max_gpus=2) for i in range(3)
+        ]
+        result = checked(Cluster("two", nodes), jobs, "sjf+optimus(mode=learn,explore_s=20)")
+        assert result.summary()["completed"] == 3
+
     def test_a_loss_before_anything_is_done_says_nothing(self):
         job = Job("a", 0.0, 1, samples=1e6, profile=SERVED, min_gpus=1, max_gpus=8)
         yard = Yard(uniform_cluster(1, 8), parse_policy("optimus(mode=learn)").decide)

@@ -65,5 +65,7 @@ class Observed:
 
 
 def _add(ran: Ran, size: tuple[int, int], seconds: float, samples: float) -> None:
+    if samples <= 0:
+        return  # a moment too short to tell a speed
     before = ran.get(size, (0.0, 0.0))
     ran[size] = (before[0] + seconds, before[1] + samples)

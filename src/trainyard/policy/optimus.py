@@ -188,9 +188,8 @@ def _tasks(job: Job, total: Vector) -> tuple[Vector, Vector]:
 
 def _trial_sizes(beliefs: Beliefs, row: int) -> list[Numbers]:
     """Sizes to learn from, as far as the job may have them."""
-    job = beliefs.snapshot.table.jobs[row]
+    job, most = beliefs.snapshot.table.jobs[row], beliefs.most(row)
     if beliefs.apart(row):
-        return [(w, p) for w, p in SERVER_TRIALS if job.least_gpus <= w <= job.most_gpus]
+        return [(w, p) for w, p in SERVER_TRIALS if job.least_gpus <= w <= most]
     serves = job.profile is not None and job.profile.serves
-    sizes = [w for w in RING_TRIALS if job.least_gpus <= w <= job.most_gpus]
-    return [(w, w if serves else 0) for w in sizes]
+    return [(w, w if serves else 0) for w in RING_TRIALS if job.least_gpus <= w <= most]
