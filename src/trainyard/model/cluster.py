@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from trainyard.model.allocation import Allocation, Share
+
 # What a node gets when its file does not say: the server of the Synergy paper (8 GPUs, 24 CPUs, 500 GB),
 # per GPU, with the network of the contract's example.
 DEFAULT_GPU_TYPE = "GPU"
@@ -102,9 +104,20 @@ class NodeTable:
         self.share_per_gpu: list[tuple[float, float]] = list(
             zip(self.cpus_per_gpu.tolist(), self.memory_per_gpu.tolist(), strict=True)
         )
+        self._proportional: dict[tuple[int, int], Allocation] = {}
         self.mask_of_type: list[int] = [0] * len(self.types)  # bit i: node i has this type
         for i, type_ in enumerate(self.type.tolist()):
             self.mask_of_type[type_] |= 1 << i
         self.gpus_of_type: Ints = np.bincount(self.type, weights=self.gpus, minlength=len(self.types)).astype(
             np.int64
         )
+
+    def proportional(self, part: tuple[int, int]) -> Allocation:
+        """Return so many GPUs of one node with their share of it: one object for all who ask."""
+        found = self._proportional.get(part)
+        if found is None:
+            i, gpus = part
+            cpus, memory_gb = self.share_per_gpu[i]
+            share = Share(self.ids[i], gpus, 0, gpus * cpus, gpus * memory_gb)
+            found = self._proportional[part] = Allocation((share,))
+        return found

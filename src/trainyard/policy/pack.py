@@ -54,6 +54,11 @@ def allocate(request: Request, parts: Parts, free: Free, nodes: NodeTable) -> Al
     if request.servers:
         shares = with_servers(request, worker_shares(request, parts, nodes), free, nodes)
         return None if shares is None else debit(request, shares, free, nodes)
+    if len(parts) == 1 and request.cpus_per_gpu is None and request.memory_per_gpu is None:
+        allocation = nodes.proportional(parts[0])
+        _, gpus, _, cpus, memory_gb = allocation.shares[0]
+        free.add(parts[0][0], -gpus, -cpus, -memory_gb)
+        return allocation
     return debit(request, worker_shares(request, parts, nodes), free, nodes)
 
 

@@ -162,9 +162,10 @@ class Free:
 class Waiting:
     """Jobs without an allocation, in order of submission. Taking the first one costs nothing."""
 
-    __slots__ = ("_entries", "_first", "journal", "lines")
+    __slots__ = ("_entries", "_first", "blocked", "journal", "lines")
 
     def __init__(self) -> None:
+        self.blocked: str | None = None  # who came first and found no place, if that was found out
         self.lines: object = None  # the same jobs as an order keeps them sorted from decision to decision
         self.journal: list[str] | None = None  # who came or went, if somebody wants to know
         self._entries: list[tuple[float, str]] = []

@@ -31,7 +31,13 @@ class Starts:
         if fill == "greedy":
             self._fill(self.policy.order.rank(self.snapshot), None)
             return self.started
+        waiting, jobs = self.snapshot.waiting, self.snapshot.table.jobs
         for row in self.policy.order.heads(self.snapshot):
+            if fill == "strict":
+                job_id = jobs[row].job_id
+                if self.snapshot.still and waiting.blocked == job_id:
+                    break  # nothing became free since it found no place
+                waiting.blocked = job_id
             if not self._start(row):
                 if fill == "easy":
                     behind = self.policy.order.rank(self.snapshot)[len(self.started) + 1 :]
