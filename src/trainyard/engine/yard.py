@@ -239,8 +239,8 @@ class Yard:
         plan = self._decide(snapshot)
         if plan.changes:
             self._apply(plan.changes, snapshot)
-            if plan.wakes:
-                self._out += [Wake(job_id, at) for job_id, at in plan.wakes if at > snapshot.now_s]
+        if plan.wakes:
+            self._out += [Wake(job_id, at) for job_id, at in plan.wakes if at > snapshot.now_s]
         self._view.still = True
 
     def _apply(self, changes: Mapping[str, Allocation | None], snapshot: Snapshot) -> None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import isfinite
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from trainyard.errors import InputError, did_you_mean
+from trainyard.policy.joint import Joint
 from trainyard.policy.pipeline import Policy
-from trainyard.policy.registry import DEFAULTS, ENTRIES, PRESETS, STAGES, Entry
+from trainyard.policy.registry import DEFAULTS, ENTRIES, PRESETS, STAGES, Entry, Stage
 
 TERM = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:\(([^()]*)\))?\s*")
 
@@ -45,8 +46,14 @@ def parse_policy(text: str) -> Policy:
             stages[stage], named[stage] = made, name
     for stage in STAGES:
         if stage not in stages:
-            stages[stage] = ENTRIES[DEFAULTS[stage]].make()
+            stages[stage] = ENTRIES[_default(stage, stages.values())].make()
     return Policy(text.strip(), **stages)
+
+
+def _default(stage: Stage, named: Iterable[Any]) -> str:
+    """Name of a stage that is not given: the usual one; joint stages bring their own order."""
+    own = [made.order for made in named if isinstance(made, Joint)] if stage == "order" else []
+    return own[0] if own else DEFAULTS[stage]
 
 
 def parse_policies(text: str) -> list[Policy]:

@@ -104,6 +104,19 @@ def one_node(request: Request, free: Free, nodes: NodeTable) -> list[Share] | No
     return None
 
 
+def put_mix(request: Request, free: Free, nodes: NodeTable) -> Allocation | None:
+    """Put the workers of each GPU type on the fewest nodes and debit `free`, or None if they do not fit."""
+    assert request.mix is not None
+    usable, parts = usable_gpus(request, free, nodes), []
+    for type_, gpus in enumerate(request.mix):
+        if gpus:
+            of_type = fewest_nodes(within(usable, nodes.mask_of_type[type_]), gpus)
+            if of_type is None:
+                return None
+            parts += of_type
+    return allocate(request, parts, free, nodes)
+
+
 class Pack(Place):
     """Fewest nodes, best fit. `consolidate=require`: wait rather than span more nodes than necessary."""
 

@@ -30,7 +30,7 @@ class Policy:
         changes = self._select(snapshot)
         if changes or self.tune.retunes:
             changes = self.tune.share(snapshot, changes)
-        if not changes:
+        if not changes and not self.size.periodic:
             return snapshot.unchanged
         wakes = self.order.wakes(snapshot, changes) + self.size.wakes(snapshot, changes)
         return Plan(snapshot.running, changes, wakes)

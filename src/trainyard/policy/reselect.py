@@ -12,6 +12,7 @@ from trainyard.model.allocation import Allocation
 from trainyard.model.cluster import Floats, Ints
 from trainyard.policy.fixed import Fixed
 from trainyard.policy.line import lines_of
+from trainyard.policy.mixes import held_mix, up_by_type
 from trainyard.policy.order import KeyOrder
 from trainyard.policy.select import Mask, Pools, greedy
 from trainyard.policy.snapshot import Column, Free, Snapshot
@@ -95,6 +96,8 @@ class Reselection:
             return _Choice(rows, target)
         ranked = self._ranked(barred)
         sizes = self.policy.size.sizes(self.snapshot, ranked)
+        if sizes is not None and sizes.mix is not None:
+            return self._mixed(ranked, sizes.mix)
         demand = self.table.column(C.GPUS)[ranked] if sizes is None else sizes.gpus.astype(np.float64)
         if not self.policy.order.preemptive:
             asked = (demand > 0) & ~self.stay[ranked]
@@ -124,6 +127,21 @@ class Reselection:
                 ranked = ranked[np.cumsum(least) <= self.snapshot.up_gpus]
         return ranked if barred is None else ranked[~barred[ranked]]
 
+    def _mixed(self, ranked: Ints, mix: Ints) -> _Choice:
+        """Take the workers by type as chosen; beside running jobs that stay, as far as there is room."""
+        held = held_mix(self.snapshot)
+        if not self.policy.order.preemptive:
+            stays = (held[ranked].sum(axis=1) > 0) & ((mix.sum(axis=1) == 0) | self.stay[ranked])
+            mix = np.where(stays[:, None], held[ranked], mix)
+            left = up_by_type(self.snapshot, held)
+            for j in np.argsort(~stays, kind="stable").tolist():
+                mix[j] *= bool((mix[j] <= left).all())
+                left -= mix[j]
+        whole = np.zeros_like(held)
+        whole[ranked] = mix
+        target = whole.sum(axis=1).astype(np.float64)
+        return _Choice(ranked[mix.any(axis=1)], target, mix=whole, moves=(whole != held).any(axis=1))
+
     def _from_pools(self, ranked: Ints, demand: Floats, target: Floats) -> _Choice:
         """Walk down the ranking; a size that no GPU type has room for is cut."""
         pools = Pools(self.snapshot)
@@ -144,6 +162,8 @@ class Reselection:
         changed = target != self.held
         if types is not None:
             changed |= types >= 0
+        if choice.moves is not None:
+            changed |= choice.moves
         if choice.servers is not None:
             changed |= self._other_servers(choice.servers)
         rows = changed.nonzero()[0]
@@ -158,7 +178,10 @@ class Reselection:
                 continue
             type_ = -1 if types is None else int(types[row])
             servers = None if choice.servers is None else int(choice.servers[row])
-            allocation = self._put(row, int(target[row]), type_, scratch, servers)
+            if choice.mix is None:
+                allocation = self._put(row, int(target[row]), type_, scratch, servers)
+            else:
+                allocation = self._put_mix(row, tuple(choice.mix[row].tolist()), scratch)
             if allocation is not None:
                 changes[self.table.jobs[row].job_id] = allocation
             else:
@@ -206,6 +229,12 @@ class Reselection:
                 return allocation
         return None
 
+    def _put_mix(self, row: int, mix: tuple[int, ...], scratch: Free) -> Allocation | None:
+        """Place one job whose workers of each type are settled."""
+        job, own_type = self.table.jobs[row], int(self.table.cells[C.TYPE][row])
+        request = self.policy.tune.request(self.snapshot, job, sum(mix), own_type)._replace(mix=mix)
+        return self.policy.place.put(request, scratch, self.snapshot.nodes, self.snapshot.seed)
+
     def _alike(self, choice: _Choice, row: int, changes: Changes) -> Mask:
         """A job that found no place, and waiting ones that ask for the same: they would find none either."""
         job, wanted, type_ = self.table.jobs[row], self.table.column(C.GPUS), self.table.column(C.TYPE)
@@ -225,3 +254,5 @@ class _Choice(NamedTuple):
     target: Floats  # GPUs of every row of the table
     types: Ints | None = None  # GPU type of every row; -1: what it holds, or any
     servers: Ints | None = None  # parameter servers of every row; None: one for each worker
+    mix: Ints | None = None  # workers of every row by type, where that is settled
+    moves: Mask | None = None  # rows whose mix is not what they hold

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trainyard.model.cluster import Floats, Ints, NodeTable
+from trainyard.policy.mixes import held_mix, up_by_type
 from trainyard.policy.snapshot import Column, Snapshot
 
 Mask = npt.NDArray[np.bool_]
@@ -97,19 +98,12 @@ class Pools:
     """Walks down a ranking on a cluster with several GPU types: each job takes GPUs of one type if it can."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        nodes = snapshot.nodes
         self.snapshot = snapshot
-        free = np.bincount(nodes.type, weights=snapshot.free.gpus, minlength=len(nodes.types))
-        self.left: list[int] = free.astype(int).tolist()
-        for allocation in snapshot.running.values():
-            for type_, gpus in self._held(allocation.workers):
-                self.left[type_] += gpus
+        held = held_mix(snapshot)
+        self.held: list[list[int]] = held.tolist()
+        self.left: list[int] = up_by_type(snapshot, held).tolist()
         self.biggest = max(self.left)
-        self.order = by_speed(nodes)
-
-    def _held(self, workers: tuple[tuple[str, int], ...]) -> list[tuple[int, int]]:
-        nodes = self.snapshot.nodes
-        return [(int(nodes.type[nodes.index[node]]), gpus) for node, gpus in workers]
+        self.order = by_speed(snapshot.nodes)
 
     def take(self, row: int, gpus: int) -> int | None:
         """Return the GPU type the job gets (-1: what it holds, or a mixture), or None if it does not fit."""
@@ -130,17 +124,10 @@ class Pools:
         return type_
 
     def _keep(self, row: int, gpus: int) -> bool:
-        allocation = self.snapshot.running.get(self.snapshot.table.jobs[row].job_id)
-        if allocation is None or allocation.gpus != gpus:
+        held = self.held[row]
+        if sum(held) != gpus or any(n > left for n, left in zip(held, self.left, strict=True)):
             return False
-        held = self._held(allocation.workers)
-        need: dict[int, int] = {}
-        for type_, count in held:
-            need[type_] = need.get(type_, 0) + count
-        if any(self.left[type_] < count for type_, count in need.items()):
-            return False
-        for type_, count in need.items():
-            self.left[type_] -= count
+        self.left = [left - n for n, left in zip(held, self.left, strict=True)]
         return True
 
     def _mixture(self, gpus: int) -> int | None:

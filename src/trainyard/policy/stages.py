@@ -46,12 +46,14 @@ class Sizes(NamedTuple):
 
     gpus: Ints  # 0: wait
     servers: Ints | None = None  # parameter servers; None: one for each worker of a job that has any
+    mix: Ints | None = None  # workers by GPU type (columns), where the stage chooses that too
 
 
 class Size(ABC):
     """How big is each job? `None` stands for: as requested, whole or not at all."""
 
     refusal: ClassVar[str] = ""  # why a job may have to wait although there is room for it
+    periodic: ClassVar[bool] = False  # whether it wants to be asked again even if nothing changes now
 
     @abstractmethod
     def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes | None:
@@ -78,6 +80,7 @@ class Request(NamedTuple):
     memory_per_gpu: float | None = None
     servers: int = 0
     server: Demand | None = None  # what each server holds; None: it lives on its workers' share
+    mix: tuple[int, ...] | None = None  # workers by GPU type, if that is settled
 
 
 class Place(ABC):
