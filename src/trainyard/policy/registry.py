@@ -9,6 +9,7 @@ from trainyard.policy.doubling import Doubling
 from trainyard.policy.drf import Drf
 from trainyard.policy.even import Even
 from trainyard.policy.fixed import Fixed
+from trainyard.policy.market.stage import Market
 from trainyard.policy.opt import SynergyOpt
 from trainyard.policy.optimus import Optimus
 from trainyard.policy.order import Fifo, Ftf, Las, Sjf, Srsf, Srtf, Tiresias
@@ -82,6 +83,12 @@ ENTRIES: dict[str, Entry] = {
             ("size",),
             Smd,
             "fastest workers and servers within the limit, admits by a knapsack of utilities (SMD)",
+        ),
+        Entry(
+            "market",
+            ("size", "place"),
+            Market,
+            "matching market over GPU types, everybody at once; fair=1.5 caps finish times",
         ),
         Entry(
             "pack",

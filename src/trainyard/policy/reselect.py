@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -38,6 +38,7 @@ class Reselection:
         self.one_type = len(snapshot.nodes.types) == 1
         self.stay: Mask = np.zeros(self.held.size, dtype=np.bool_)  # running jobs that nobody may stop
         self.idle = 0  # GPUs that the last attempt left
+        self.notes: Mapping[str, Any] = {}  # what the size stage says of the decision
 
     def run(self) -> Changes:
         """Return who starts, stops, moves or changes size."""
@@ -96,6 +97,7 @@ class Reselection:
             return _Choice(rows, target)
         ranked = self._ranked(barred)
         sizes = self.policy.size.sizes(self.snapshot, ranked)
+        self.notes = {} if sizes is None else sizes.notes
         if sizes is not None and sizes.mix is not None:
             return self._mixed(ranked, sizes.mix)
         demand = self.table.column(C.GPUS)[ranked] if sizes is None else sizes.gpus.astype(np.float64)

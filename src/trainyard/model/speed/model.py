@@ -77,6 +77,9 @@ class SpeedModel:
         self._reference_type = _nearest_to_one(table)
         self._profiles: dict[int, _Known] = {}
         self._surfaces: dict[tuple[object, ...], Floats] = {}  # of jobs without a profile
+        self.derived: dict[
+            tuple[object, ...], Any
+        ] = {}  # what others worked out from these speeds, by their keys
 
     def bulk(self, profile: Profile | None, shapes: Shapes) -> Floats:
         """Samples per second of each shape; GPU-seconds per second without a profile."""
@@ -162,12 +165,14 @@ class SpeedModel:
             if job.profile is not None and job.profile.apart:
                 nodes = np.maximum(shapes.nodes, self._spanned(job, gpu_type, gpus, servers))
                 shapes = self.proportional(workers, servers, nodes)
-            if cpus is not None:
-                shapes = replace(shapes, cpus=np.multiply(gpus, cpus, dtype=np.float64))
-            if memory_gb is not None:
-                shapes = replace(shapes, memory_gb=np.multiply(gpus, memory_gb, dtype=np.float64))
-            speeds = known[key] = self.bulk(job.profile, shapes).reshape(shape)
+            speeds = known[key] = self.bulk(job.profile, _as_asked(job, shapes)).reshape(shape)
         return speeds
+
+    def mixed(self, job: Job, workers: Ints) -> Floats:
+        """Samples per second with (n, types) workers, packed; a server for each worker, if any."""
+        serves = job.profile is not None and job.profile.serves
+        shapes = self.proportional(workers, workers.sum(axis=1) if serves else None)
+        return self.bulk(job.profile, _as_asked(job, shapes))
 
     def _spanned(self, job: Job, gpu_type: int, gpus: Ints, servers: Ints) -> Ints:
         """Nodes of a type that workers and servers need at least for their CPUs and memory."""
@@ -277,6 +282,16 @@ class SpeedModel:
             cpus -= servers * server.cpus
             memory_gb -= servers * server.memory_gb
         return _Row(tuple(counts), servers, nodes, bandwidth, cpus, memory_gb, storage_mbps)
+
+
+def _as_asked(job: Job, shapes: Shapes) -> Shapes:
+    """Shapes with the CPUs and memory that a job asks for, where it does."""
+    gpus, (cpus, memory_gb) = shapes.workers.sum(axis=1), job.asked_per_gpu
+    if cpus is not None:
+        shapes = replace(shapes, cpus=np.multiply(gpus, cpus, dtype=np.float64))
+    if memory_gb is not None:
+        shapes = replace(shapes, memory_gb=np.multiply(gpus, memory_gb, dtype=np.float64))
+    return shapes
 
 
 def _core_speed(known: _Known, shapes: Shapes, workers: Ints, seconds: Floats) -> Floats:

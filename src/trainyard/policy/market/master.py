@@ -37,7 +37,7 @@ class Master:
         self.jobs = jobs
         self.scale = scale  # completion times span many orders; costs are counted in this
         self.parts: list[Columns] = []
-        self.solver = highspy.Highs()
+        self.solver = highspy.Highs()  # type: ignore[no-untyped-call]
         self.solver.setOptionValue("output_flag", False)
         self.solver.setOptionValue("threads", 1)  # the same answer on every machine
         least = np.concatenate([np.ones(jobs), np.full(types, -highspy.kHighsInf)])

@@ -25,7 +25,7 @@ class Rings:
     @property
     def most(self) -> int:
         """Largest number of workers that any job may have."""
-        return self.extra.shape[1] - 1
+        return int(self.extra.shape[1]) - 1
 
     def seconds(self, jobs: Ints, configs: Ints) -> Floats:
         """Completion time of each of some jobs with its workers by type."""
