@@ -31,9 +31,23 @@ class Valued(NamedTuple):
     """What categories are worth."""
 
     mix: Ints  # (N, S, M)
-    seconds: Floats  # (N,): sum of completion times
+    seconds: Floats  # (N,): sum of weighted completion times
     bound: Floats  # (N,): no assignment of the category has less
     prices: Floats  # (N, M): of the last market
+
+
+class Fairness(NamedTuple):
+    """How much fairness counts: the score is sum(J) x (beta + (1 - beta) (1 - Jain's index of J / reference))."""
+
+    reference: Floats  # (S,): seconds that would be fair
+    beta: float = 1.0  # 1: only completion times count
+
+    def score(self, seconds: Floats) -> Floats:
+        """Score of completion times (..., S)."""
+        ratio = seconds / self.reference
+        jain = ratio.sum(axis=-1) ** 2 / (ratio.shape[-1] * (ratio**2).sum(axis=-1))
+        score: Floats = seconds.sum(axis=-1) * (self.beta + (1.0 - self.beta) * (1.0 - jain))
+        return score
 
 
 def category_values(rings: Rings, weight: Floats, capacity: Ints, sizes: Ints) -> Valued:
@@ -68,6 +82,14 @@ def _step(work: Floats, speed: Floats, change: Floats) -> Floats:
     return high
 
 
+def fair_share_s(rings: Rings, capacity: Ints) -> Floats:
+    """Completion times of the market in which everybody gets the same number of workers."""
+    jobs = len(rings.work)
+    sizes = _allowed(rings, np.full((1, jobs), max(int(capacity.sum()) // jobs, 1), dtype=np.int64))
+    mix = category_values(rings, np.ones(jobs), capacity, sizes).mix[0]
+    return rings.seconds(np.arange(jobs), mix)
+
+
 def search_all(costs: Costs, rings: Rings, walk: bool = True) -> Assignment:
     """Look through every category whose optimistic bound is below the best found so far."""
     most, (workers, jobs, _) = rings.rho.max(axis=1), _players(costs, rings)
@@ -93,11 +115,13 @@ def search_sampled(
     spread: float = 50.0,
     skipped: float = 0.3,
     walk: bool = True,
+    fairness: Fairness | None = None,
 ) -> Assignment:
     """Look at a sample of categories; with `walk` go on from the best to neighbouring ones.
 
     `around` draws sizes near gain^theta (1/2: least average time, 0: equal shares, 1: equal times), the more
-    closely the larger `spread`; `uniform` draws any; `prioritised` leaves the first ranks out.
+    closely the larger `spread`; `uniform` draws any; `prioritised` leaves the first ranks out. With `fairness`
+    its score decides which category is the best, and there is no walk: that would look at times only.
     """
     workers, jobs, gain = _players(costs, rings)
     if sampler == "around":
@@ -108,7 +132,7 @@ def search_sampled(
         sizes = compositions.uniform(workers, jobs, samples, generator)
     else:
         sizes = compositions.prioritised(gain, workers, samples, skipped, generator)
-    best = _best_of(costs, rings, _allowed(rings, sizes[:, : costs.jobs]), walk)
+    best = _best_of(costs, rings, _allowed(rings, sizes[:, : costs.jobs]), walk, fairness)
     return best._replace(bound=-np.inf)  # a sample says nothing of other categories
 
 
@@ -131,13 +155,22 @@ def _allowed(rings: Rings, sizes: Ints) -> Ints:
     return np.clip(sizes, there.argmax(axis=1), rings.most - there[:, ::-1].argmax(axis=1))
 
 
-def _best_of(costs: Costs, rings: Rings, sizes: Ints, walk: bool) -> Assignment:
+def _best_of(
+    costs: Costs, rings: Rings, sizes: Ints, walk: bool, fairness: Fairness | None = None
+) -> Assignment:
     """Solve some categories, polish the best and return the best of these."""
     valued = category_values(rings, costs.weight, costs.capacity, sizes)
+    everybody = np.arange(costs.jobs)
+    rank = valued.seconds
+    if fairness is not None:
+        pairs = np.tile(everybody, len(sizes)), valued.mix.reshape(-1, costs.types)
+        rank = fairness.score(rings.seconds(*pairs).reshape(len(sizes), -1))
     best: Assignment | None = None
-    for k in np.argsort(valued.seconds, kind="stable")[:POLISHED].tolist():
+    for k in np.argsort(rank, kind="stable")[:POLISHED].tolist():
         mix = polish(costs, valued.mix[k], resize=False)
         found = Assignment(mix, costs.total(mix), float(valued.bound.min()), valued.prices[k])
+        if fairness is not None:
+            return found
         best = _better(best, found)
     assert best is not None
     if walk:

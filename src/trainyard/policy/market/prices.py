@@ -9,20 +9,21 @@ prices, less what the goods are worth, bounds the best possible assignment from 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from trainyard.model.cluster import Floats, Ints
 from trainyard.policy.market.costs import Costs
-from trainyard.policy.market.master import Columns, Master, Mixture
+from trainyard.policy.market.master import BIG, Columns, Master, Mixture
 from trainyard.policy.market.menus import Offer
 from trainyard.policy.market.polish import polish
 
 TOLERANCE = 1e-6  # of the program's value: closer than that the bound need not come
 ROUNDS = 60
 WHOLE = 1e-7  # shares this close to 0 or 1 are whole
-CLOSE = 1e-5  # of the cost: an assignment this close to the bound is left as it is
+CLOSE = 1e-3  # of the cost: an assignment this close to the bound is left as it is, unless `exact`
 SMALL = 48  # jobs up to which everybody is chosen for anew in the end
 FEW = 30  # configurations of each job that are looked at then
 QUICK, NODES = 100, 20_000  # nodes of the search tree, without and with `exact`
@@ -159,7 +160,7 @@ def _improved(costs: Costs, pricing: Pricing, cleared: Cleared, mix: Ints, exact
     """
     cost = costs.total(mix)
     gap = cost - cleared.bound
-    if gap <= CLOSE * abs(cost) or not (exact or costs.jobs <= SMALL):
+    if gap <= (0.0 if exact else CLOSE) * cost or not (exact or costs.jobs <= SMALL):
         return mix
     paid = pricing.cheapest(cleared.prices).bound + gap * (1 + 1e-9)
     everybody = np.arange(costs.jobs)
@@ -175,9 +176,9 @@ def _best_choice(
     Only those that cost each at most so much at the prices take part, and only the cheapest few of them.
     """
     known, prices = cleared.master.columns(), cleared.prices
-    master = Master(len(jobs), room, cleared.master.scale)
     fits = (known.configs <= room).all(axis=1)
     total = known.cost + known.configs @ prices
+    menus = []
     for at, job in enumerate(jobs.tolist()):
         here = np.flatnonzero((known.jobs == job) & fits & (total <= most[at]))
         more, its = pricing.within(job, prices, float(most[at]), room)
@@ -185,11 +186,31 @@ def _best_choice(
         configs, first = np.unique(configs, axis=0, return_index=True)
         cost = cost[first]
         near = np.argsort(cost + configs @ prices, kind="stable")[:few]
-        alone = configs.sum(axis=1) <= 1  # so that there is always a choice
-        near = np.union1d(near, np.flatnonzero(alone))
-        master.add(Columns(np.full(len(near), at), configs[near], cost[near]))
-    chosen = master.choice(NODES if few is None else QUICK)
-    columns = master.columns()
+        alone = np.flatnonzero(configs.sum(axis=1) <= 1)  # so that there is always a choice
+        near = np.union1d(near, alone)
+        menus.append((configs[near], np.minimum(cost[near], BIG * cleared.master.scale)))
+    if len(jobs) <= 3 and few is not None:
+        return _tried(menus, room)
+    master = Master(len(jobs), room, cleared.master.scale)
+    for at, (configs, cost) in enumerate(menus):
+        master.add(Columns(np.full(len(cost), at), configs, cost))
+    chosen, columns = master.choice(NODES if few is None else QUICK), master.columns()
     mix: Ints = np.zeros((len(jobs), len(room)), dtype=np.int64)
     mix[columns.jobs[chosen]] = columns.configs[chosen]
     return mix
+
+
+def _tried(menus: Sequence[tuple[Ints, Floats]], room: Ints) -> Ints:
+    """Try all combinations of what two or three jobs could take."""
+    used, cost, picks = (
+        np.zeros((1, len(room)), dtype=np.int64),
+        np.zeros(1),
+        np.zeros((1, 0), dtype=np.int64),
+    )
+    for configs, its in menus:
+        together = used[:, None] + configs
+        before, pick = np.nonzero((together <= room).all(axis=2))
+        used, cost = together[before, pick], cost[before] + its[pick]
+        picks = np.column_stack([picks[before], pick])
+    best = picks[int(cost.argmin())]
+    return np.stack([configs[pick] for (configs, _), pick in zip(menus, best.tolist(), strict=True)])

@@ -89,7 +89,8 @@ class Market(Joint):
             fair_s = stall.fair_s()
             if self.fair is not None:
                 limit = np.maximum(self.fair * fair_s - stall.elapsed_s, 0.0)
-            weight = self.beta * weight / weight.mean() + (1.0 - self.beta) / fair_s * fair_s.mean()
+            # From the sum of weighted times to the sum of times by their fair ones.
+            weight = self.beta * weight / weight.mean() + (1.0 - self.beta) * fair_s.mean() / fair_s
         restart = np.where(stall.held.any(axis=1), stall.restart_s, 0.0)
         wait = np.full(len(rows), np.inf)
         return Costs(stall.times, stall.capacity, weight, limit, restart, stall.held, wait)
