@@ -1,7 +1,8 @@
 """Lists of configurations (workers by GPU type) that jobs may choose from, and the cheapest at given prices.
 
 A list is complete for small cases and else sparse: a grid of counts, which loses at most its own step
-(rounding every count down keeps 1 / (1 + step) of the speed and needs no more than before), or a sample.
+(rounding every count down keeps 1 / (1 + step) of the speed and needs no more than before), or a sample
+(`samples`).
 """
 
 from __future__ import annotations
@@ -117,26 +118,6 @@ def grid_configs(capacity: Ints, most: int, step: float) -> Ints:
     size = rows.sum(axis=1)
     listed: Ints = rows[(size > 0) & (size <= most)]
     return listed
-
-
-def sampled_menu(costs: Costs, centre: Floats, count: int, most: int, generator: np.random.Generator) -> Menu:
-    """Offer every job a sample of its own: every type singly, and random mixtures around its centre."""
-    jobs, types = costs.jobs, costs.types
-    singles = np.broadcast_to(np.eye(types, dtype=np.int64), (jobs, types, types))
-    size = np.exp(np.log(np.maximum(centre, 1.0))[:, None] + 0.6 * generator.standard_normal((jobs, count)))
-    n = np.clip(np.rint(size), 1, most).astype(np.int64)
-    # Half of the mixtures have nearly one type, half are even.
-    alpha = np.where(np.arange(count) % 2 == 0, 0.15, 1.0)[None, :, None]
-    share = generator.standard_gamma(np.broadcast_to(alpha, (jobs, count, types))) + 1e-300
-    share *= costs.capacity > 0
-    share /= share.sum(axis=2, keepdims=True)
-    drawn = np.minimum(largest_remainder(share * n[:, :, None], n), costs.capacity)
-    configs = np.concatenate([singles, drawn], axis=1)
-    width = configs.shape[1]
-    who = np.repeat(np.arange(jobs), width)
-    seconds = costs.times.seconds(who, configs.reshape(-1, types)).reshape(jobs, width)
-    everybody = np.arange(jobs)
-    return Menu(everybody, configs, costs.value(everybody, seconds + costs.restart[:, None]))
 
 
 def largest_remainder(share: Floats, total: Ints) -> Ints:

@@ -16,7 +16,7 @@ import numpy as np
 
 from trainyard.model.cluster import Floats, Ints
 from trainyard.policy.market.costs import Costs
-from trainyard.policy.market.master import BIG, Columns, Master, Mixture
+from trainyard.policy.market.master import Columns, Master, Mixture
 from trainyard.policy.market.menus import Offer
 from trainyard.policy.market.polish import polish
 
@@ -84,7 +84,7 @@ def clear(costs: Costs, pricing: Pricing, guess: Floats | None = None) -> Cleare
     """Generate columns until nobody finds a better one at the prices."""
     everybody = np.arange(costs.jobs)
     first = first_offers(costs, pricing, guess)
-    master = Master(costs.jobs, costs.capacity, float(first[-1].cost.mean()) or 1.0)
+    master = _master(costs, first)
     nothing = np.zeros((costs.jobs, costs.types), dtype=np.int64)
     master.add(Columns(everybody, nothing, costs.wait))
     for columns in first:
@@ -102,6 +102,14 @@ def clear(costs: Costs, pricing: Pricing, guess: Floats | None = None) -> Cleare
             break
         master.add(Columns(everybody[better], offer.configs[better], offer.cost[better]))
     return Cleared(master, mixture, bound, prices, rounds)
+
+
+def _master(costs: Costs, first: Sequence[Columns]) -> Master:
+    """A program in which leaving a job out costs more than what anybody was first offered, all together."""
+    highest = np.zeros(costs.jobs)
+    for columns in first:
+        np.maximum.at(highest, columns.jobs, columns.cost)
+    return Master(costs.jobs, costs.capacity, highest.mean() or 1.0, 2.0 * highest.sum() or 1.0)
 
 
 def first_offers(costs: Costs, pricing: Pricing, guess: Floats | None) -> list[Columns]:
@@ -188,10 +196,10 @@ def _best_choice(
         near = np.argsort(cost + configs @ prices, kind="stable")[:few]
         alone = np.flatnonzero(configs.sum(axis=1) <= 1)  # so that there is always a choice
         near = np.union1d(near, alone)
-        menus.append((configs[near], np.minimum(cost[near], BIG * cleared.master.scale)))
+        menus.append((configs[near], np.minimum(cost[near], cleared.master.out)))
     if len(jobs) <= 3 and few is not None:
         return _tried(menus, room)
-    master = Master(len(jobs), room, cleared.master.scale)
+    master = Master(len(jobs), room, cleared.master.scale, cleared.master.out)
     for at, (configs, cost) in enumerate(menus):
         master.add(Columns(np.full(len(cost), at), configs, cost))
     chosen, columns = master.choice(NODES if few is None else QUICK), master.columns()
@@ -201,7 +209,7 @@ def _best_choice(
 
 
 def _tried(menus: Sequence[tuple[Ints, Floats]], room: Ints) -> Ints:
-    """Try all combinations of what two or three jobs could take."""
+    """Try all combinations of what two or three jobs could take; nothing for anybody if none fits."""
     used, cost, picks = (
         np.zeros((1, len(room)), dtype=np.int64),
         np.zeros(1),
@@ -212,5 +220,7 @@ def _tried(menus: Sequence[tuple[Ints, Floats]], room: Ints) -> Ints:
         before, pick = np.nonzero((together <= room).all(axis=2))
         used, cost = together[before, pick], cost[before] + its[pick]
         picks = np.column_stack([picks[before], pick])
+    if not cost.size:
+        return np.zeros((len(menus), len(room)), dtype=np.int64)
     best = picks[int(cost.argmin())]
     return np.stack([configs[pick] for (configs, _), pick in zip(menus, best.tolist(), strict=True)])

@@ -19,8 +19,8 @@ from trainyard.policy.joint import Joint
 from trainyard.policy.market.category import search_sampled
 from trainyard.policy.market.costs import Costs
 from trainyard.policy.market.fairness import jain
-from trainyard.policy.market.menus import Lists, sampled_menu
 from trainyard.policy.market.prices import Assignment, clear, trade
+from trainyard.policy.market.samples import Samples, sampled_menu
 from trainyard.policy.market.stall import Stall
 from trainyard.policy.mixes import held_mix, up_by_type
 from trainyard.policy.select import Mask, greedy
@@ -110,7 +110,7 @@ class Market(Joint):
         centre = work / work.sum() * stall.capacity.sum()
         most = max(kind.most for kind in stall.times.kinds)
         menu = sampled_menu(costs, centre, self.samples, most, generator)
-        return trade(costs, Lists(costs, [menu, *stall.least(costs)]), guess, exact=self.exact)
+        return trade(costs, Samples(costs, [menu, *stall.least(costs)]), guess, exact=self.exact)
 
 
 def _admitted(snapshot: Snapshot, ranked: Ints, capacity: Ints) -> Mask:

@@ -1,0 +1,62 @@
+"""Configurations drawn at random, for jobs of which nothing is known but what a configuration costs.
+
+A sample rarely holds the very best configuration, but one near it: from the cheapest one drawn, pricing goes
+on to cheaper neighbours, one worker at a time.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trainyard.model.cluster import Floats, Ints
+from trainyard.policy.market.costs import Costs
+from trainyard.policy.market.menus import Lists, Menu, Offer, largest_remainder
+from trainyard.policy.market.polish import changes_of, single_steps
+
+WALK = 20  # steps to neighbours, at most
+
+
+class Samples(Lists):
+    """Pricing by a sample, and by what lies around the best of it."""
+
+    def cheapest(self, prices: Floats) -> Offer:
+        """Return every job's best choice at these prices, as far as one can see."""
+        offer, costs = super().cheapest(prices), self.costs
+        configs, cost, value = offer.configs, offer.cost, offer.cost + offer.configs @ prices
+        changes = changes_of(single_steps(costs.types), costs.types)
+        moving = np.flatnonzero(np.isfinite(value))
+        for _ in range(WALK):
+            if not moving.size:
+                break
+            tried = configs[moving, None] + changes
+            there = ((tried >= 0) & (tried <= costs.capacity)).all(axis=2)
+            tried = np.where(there[..., None], tried, configs[moving, None])
+            who = np.repeat(moving, len(changes))
+            paid = costs.of(who, tried.reshape(-1, costs.types)).reshape(len(moving), -1)
+            total = paid + tried @ prices
+            here, pick = np.arange(len(moving)), total.argmin(axis=1)
+            better = total[here, pick] < value[moving] * (1.0 - 1e-12)
+            moving, here, pick = moving[better], here[better], pick[better]
+            configs[moving], cost[moving] = tried[here, pick], paid[here, pick]
+            value[moving] = total[here, pick]
+        return Offer(configs, cost, np.minimum(offer.bound, value))
+
+
+def sampled_menu(costs: Costs, centre: Floats, count: int, most: int, generator: np.random.Generator) -> Menu:
+    """Offer every job a sample of its own: every type singly, and random mixtures around its centre."""
+    jobs, types = costs.jobs, costs.types
+    singles = np.broadcast_to(np.eye(types, dtype=np.int64), (jobs, types, types))
+    size = np.exp(np.log(np.maximum(centre, 1.0))[:, None] + 0.6 * generator.standard_normal((jobs, count)))
+    n = np.clip(np.rint(size), 1, most).astype(np.int64)
+    # Half of the mixtures have nearly one type, half are even.
+    alpha = np.where(np.arange(count) % 2 == 0, 0.15, 1.0)[None, :, None]
+    share = generator.standard_gamma(np.broadcast_to(alpha, (jobs, count, types))) + 1e-300
+    share *= costs.capacity > 0
+    share /= share.sum(axis=2, keepdims=True)
+    drawn = np.minimum(largest_remainder(share * n[:, :, None], n), costs.capacity)
+    configs = np.concatenate([singles, drawn], axis=1)
+    width = configs.shape[1]
+    who = np.repeat(np.arange(jobs), width)
+    seconds = costs.times.seconds(who, configs.reshape(-1, types)).reshape(jobs, width)
+    everybody = np.arange(jobs)
+    return Menu(everybody, configs, costs.value(everybody, seconds + costs.restart[:, None]))
