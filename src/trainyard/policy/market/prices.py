@@ -25,7 +25,7 @@ ROUNDS = 60
 WHOLE = 1e-7  # shares this close to 0 or 1 are whole
 CLOSE = 1e-3  # of the cost: an assignment this close to the bound is left as it is, unless `exact`
 SMALL = 48  # jobs up to which everybody is chosen for anew in the end
-FEW = 30  # configurations of each job that are looked at then
+FEW, ENOUGH = 30, 1500  # configurations of each job that are looked at then, at least; and of all jobs
 QUICK, NODES = 100, 20_000  # nodes of the search tree, without and with `exact`
 LADDER = 2.0 ** np.arange(-3, 4)  # multiples of the first guess at prices that first offers are made at
 
@@ -172,7 +172,8 @@ def _improved(costs: Costs, pricing: Pricing, cleared: Cleared, mix: Ints, exact
         return mix
     paid = pricing.cheapest(cleared.prices).bound + gap * (1 + 1e-9)
     everybody = np.arange(costs.jobs)
-    best = _best_choice(pricing, cleared, everybody, costs.capacity, paid, None if exact else FEW)
+    few = None if exact else max(FEW, ENOUGH // costs.jobs)
+    best = _best_choice(pricing, cleared, everybody, costs.capacity, paid, few)
     return best if costs.total(best) < cost else mix
 
 
@@ -197,7 +198,7 @@ def _best_choice(
         alone = np.flatnonzero(configs.sum(axis=1) <= 1)  # so that there is always a choice
         near = np.union1d(near, alone)
         menus.append((configs[near], np.minimum(cost[near], cleared.master.out)))
-    if len(jobs) <= 3 and few is not None:
+    if len(jobs) <= 3 and few == FEW:
         return _tried(menus, room)
     master = Master(len(jobs), room, cleared.master.scale, cleared.master.out)
     for at, (configs, cost) in enumerate(menus):

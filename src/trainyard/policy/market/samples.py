@@ -6,6 +6,8 @@ on to cheaper neighbours, one worker at a time.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from trainyard.model.cluster import Floats, Ints
@@ -14,24 +16,28 @@ from trainyard.policy.market.menus import Lists, Menu, Offer, largest_remainder
 from trainyard.policy.market.polish import changes_of, single_steps
 
 WALK = 20  # steps to neighbours, at most
+NEAR = 8  # choices whose neighbours are looked at too where jobs are placed one by one
 
 
 class Samples(Lists):
     """Pricing by a sample, and by what lies around the best of it."""
 
+    def __init__(self, costs: Costs, menus: Sequence[Menu]) -> None:
+        super().__init__(costs, menus)
+        self._changes = changes_of(single_steps(costs.types), costs.types)
+
     def cheapest(self, prices: Floats) -> Offer:
         """Return every job's best choice at these prices, as far as one can see."""
         offer, costs = super().cheapest(prices), self.costs
         configs, cost, value = offer.configs, offer.cost, offer.cost + offer.configs @ prices
-        changes = changes_of(single_steps(costs.types), costs.types)
         moving = np.flatnonzero(np.isfinite(value))
         for _ in range(WALK):
             if not moving.size:
                 break
-            tried = configs[moving, None] + changes
+            tried = configs[moving, None] + self._changes
             there = ((tried >= 0) & (tried <= costs.capacity)).all(axis=2)
             tried = np.where(there[..., None], tried, configs[moving, None])
-            who = np.repeat(moving, len(changes))
+            who = np.repeat(moving, len(self._changes))
             paid = costs.of(who, tried.reshape(-1, costs.types)).reshape(len(moving), -1)
             total = paid + tried @ prices
             here, pick = np.arange(len(moving)), total.argmin(axis=1)
@@ -40,6 +46,16 @@ class Samples(Lists):
             configs[moving], cost[moving] = tried[here, pick], paid[here, pick]
             value[moving] = total[here, pick]
         return Offer(configs, cost, np.minimum(offer.bound, value))
+
+    def within(self, job: int, prices: Floats, most: float, room: Ints) -> tuple[Ints, Floats]:
+        """Return choices of a job that fit into a room, with their costs, and neighbours of the best."""
+        configs, cost = super().within(job, prices, most, room)
+        best = configs[np.argsort(cost + configs @ prices, kind="stable")[:NEAR]]
+        around = (best[:, None] + self._changes).reshape(-1, len(room))
+        around = np.unique(around[((around >= 0) & (around <= room)).all(axis=1)], axis=0)
+        paid = self.costs.of(np.full(len(around), job), around)
+        near = np.isfinite(paid) & (paid + around @ prices <= most)
+        return np.concatenate([configs, around[near]]), np.concatenate([cost, paid[near]])
 
 
 def sampled_menu(costs: Costs, centre: Floats, count: int, most: int, generator: np.random.Generator) -> Menu:
