@@ -14,6 +14,7 @@ from trainyard.model.cluster import Floats, Ints
 from trainyard.policy.market.costs import Costs
 
 GAIN = 1e-9  # of the total cost: less is noise
+SERVED = 1e300  # what it is worth that a job which must run can do so: more than anything, yet can be added
 
 
 class Step(NamedTuple):
@@ -80,7 +81,7 @@ class _Polish:
         before = self.costs.of(jobs, self.mix[jobs])[:, None]
         with np.errstate(invalid="ignore"):
             gains: Floats = np.where(possible, before - after, -np.inf)
-        return np.nan_to_num(gains, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
+        return np.nan_to_num(gains, nan=-np.inf, posinf=SERVED, neginf=-np.inf)
 
     def run(self) -> None:
         """Take the best step, again and again."""

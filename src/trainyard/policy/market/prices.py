@@ -90,15 +90,16 @@ def clear(costs: Costs, pricing: Pricing, guess: Floats | None = None) -> Cleare
     for columns in first:
         master.add(columns)
     bound, prices = -np.inf, np.zeros(costs.types)
-    for rounds in range(1, ROUNDS + 1):  # noqa: B007 - told in the end
+    for rounds in range(1, ROUNDS + 1):
         mixture = master.mixture()
         offer = pricing.cheapest(mixture.prices)
         at = float(offer.bound.sum() - mixture.prices @ costs.capacity)
         if at > bound:
             bound, prices = at, mixture.prices
         reduced = offer.cost + offer.configs @ mixture.prices - mixture.worth
-        better = reduced < -1e-9 * np.abs(mixture.worth)
-        if mixture.value - bound <= TOLERANCE * mixture.value or not better.any():
+        better = reduced < -1e-9 * np.maximum(np.abs(mixture.worth), master.scale)
+        done = mixture.value - bound <= TOLERANCE * mixture.value
+        if done or not better.any() or rounds == ROUNDS:
             break
         master.add(Columns(everybody[better], offer.configs[better], offer.cost[better]))
     return Cleared(master, mixture, bound, prices, rounds)
@@ -134,15 +135,11 @@ def guess_prices(costs: Costs) -> Floats:
     cost = np.stack(
         [costs.of(everybody, np.tile(e, (costs.jobs, 1))) for e in np.eye(costs.types, dtype=np.int64)]
     )
-    cost = np.where(np.isfinite(cost), cost, np.nan)
-    with np.errstate(all="ignore"):
-        least = np.fmin.reduce(cost, axis=0)
-        speed = (
-            np.nan_to_num(np.nanmean(least / cost, axis=1))
-            if np.isfinite(least).any()
-            else np.ones(costs.types)
-        )
-    total = float(np.sqrt(np.nan_to_num(least)).sum()) / max(float(speed @ costs.capacity), 1.0)
+    runs = np.isfinite(cost)
+    least = np.where(runs.any(axis=0), cost.min(axis=0), 0.0)
+    part = np.divide(least, cost, out=runs.astype(np.float64), where=runs & (cost > 0))
+    speed = part.sum(axis=1) / np.maximum(runs.sum(axis=1), 1)
+    total = float(np.sqrt(least).sum()) / max(float(speed @ costs.capacity), 1.0)
     prices: Floats = total**2 * speed
     return prices
 

@@ -9,7 +9,7 @@ from trainyard.policy.market.costs import Costs
 from trainyard.policy.market.fairness import equal_whole_share_s
 from trainyard.policy.market.menus import Lists, Menu, shared_menu
 from trainyard.policy.market.profiled import Kind, profiled
-from trainyard.policy.market.rings import Rings
+from trainyard.policy.market.rings import DONE, Rings
 from trainyard.policy.snapshot import Column, Snapshot
 
 C = Column
@@ -24,7 +24,7 @@ class Stall:
         self.held = held
         self.capacity = capacity
         self.jobs = [snapshot.table.jobs[row] for row in rows.tolist()]
-        self.left: Floats = np.maximum(snapshot.remaining_samples()[rows], 1e-9)
+        self.left: Floats = np.maximum(snapshot.remaining_samples()[rows], DONE)
         self.restart_s: Floats = np.array([snapshot.restart_cost(job) for job in self.jobs])
         self.elapsed_s: Floats = snapshot.now_s - snapshot.table.column(C.ARRIVAL)[rows]
         own = snapshot.table.column(C.TYPE)[rows].astype(np.int64)
