@@ -93,7 +93,7 @@ def clear(costs: Costs, pricing: Pricing, guess: Floats | None = None) -> Cleare
     for rounds in range(1, ROUNDS + 1):
         mixture = master.mixture()
         offer = pricing.cheapest(mixture.prices)
-        at = float(offer.bound.sum() - mixture.prices @ costs.capacity)
+        at = bound_at(costs, offer, mixture.prices)
         if at > bound:
             bound, prices = at, mixture.prices
         reduced = offer.cost + offer.configs @ mixture.prices - mixture.worth
@@ -103,6 +103,11 @@ def clear(costs: Costs, pricing: Pricing, guess: Floats | None = None) -> Cleare
             break
         master.add(Columns(everybody[better], offer.configs[better], offer.cost[better]))
     return Cleared(master, mixture, bound, prices, rounds)
+
+
+def bound_at(costs: Costs, offer: Offer, prices: Floats) -> float:
+    """What all assignments cost at least, by what everybody would choose at some prices."""
+    return float(offer.bound.sum() - prices @ costs.capacity)
 
 
 def _master(costs: Costs, first: Sequence[Columns]) -> Master:
