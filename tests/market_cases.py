@@ -1,4 +1,4 @@
-"""Instances of the market as its paper's measurements have them, and answers that do not use the market's code."""
+"""Instances like those that the market's paper measured, and answers found without the market's code."""
 
 from __future__ import annotations
 
@@ -57,9 +57,7 @@ def made(rho, batch, iterations, gradient, capacity, most=None) -> Instance:
     capacity = np.asarray(capacity, dtype=np.int64)
     spare = int(capacity.sum()) - len(rho) + 1
     rings = ring_jobs(rho, batch, iterations, gradient, LINK, max(1, most or spare))
-    return Instance(
-        rings, plain_costs(rings, len(rho), capacity), rho, batch, iterations, gradient, capacity
-    )
+    return Instance(rings, plain_costs(rings, len(rho), capacity), rho, batch, iterations, gradient, capacity)
 
 
 def instance(jobs: int, workers: int, seed: int, types: int = 3, most: int | None = None) -> Instance:

@@ -31,7 +31,9 @@ SIZES = [
     "smd(charge=used,utility=inverse)",
 ]
 PLACES = ["pack", "pack(consolidate=require)", "spread", "random", "even"]
+JOINT = ["market", "market(engine=category)", "market(samples=16)", "market(fair=1.5)"]  # size and place
 POLICIES = ["+".join(stages) for stages in product(ORDERS, SIZES, PLACES)]
+POLICIES += ["+".join(stages) for stages in product(ORDERS, JOINT)]
 SERVED = Profile(batch=64, compute=Compute(0.01, {"V100": 0.001}), sync=Sync("ps", gradient_mb=50.0))
 APART = dataclasses.replace(
     SERVED, worker=Demand(1.0, 8.0), server=Demand(0.5, 4.0), loss=Loss(0.1, 1.0, 0.2, 9e3)

@@ -167,7 +167,8 @@ def test_15_gaps_of_the_category_engine(jobs, workers, seed):
 def test_same_seed_same_sample(sampler):
     case = instance(10, 24, seed=0)
     one, two = (
-        search_sampled(case.costs, case.rings, 30, np.random.default_rng(9), sampler, walk=False) for _ in "ab"
+        search_sampled(case.costs, case.rings, 30, np.random.default_rng(9), sampler, walk=False)
+        for _ in "ab"
     )
     assert feasible(case, one.mix)
     assert (one.mix == two.mix).all()

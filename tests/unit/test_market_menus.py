@@ -7,7 +7,14 @@ import pytest
 
 from market_cases import LINK, every_config, instance, made, relaxed
 from trainyard.policy.market.closed_form import ClosedForm
-from trainyard.policy.market.menus import Lists, all_configs, grid, grid_configs, largest_remainder, shared_menu
+from trainyard.policy.market.menus import (
+    Lists,
+    all_configs,
+    grid,
+    grid_configs,
+    largest_remainder,
+    shared_menu,
+)
 from trainyard.policy.market.prices import clear
 from trainyard.policy.market.samples import Samples, sampled_menu
 
@@ -110,7 +117,8 @@ def test_what_a_job_holds_is_on_its_list_and_costs_no_restart():
 def test_samples_are_within_capacity_and_the_same_for_the_same_seed():
     case = instance(10, 20, seed=0)
     menus = [
-        sampled_menu(case.costs, np.full(10, 3.0), 64, case.rings.most, np.random.default_rng(7)) for _ in "ab"
+        sampled_menu(case.costs, np.full(10, 3.0), 64, case.rings.most, np.random.default_rng(7))
+        for _ in "ab"
     ]
     assert (menus[0].configs == menus[1].configs).all()
     assert (menus[0].configs <= case.capacity).all()

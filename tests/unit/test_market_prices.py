@@ -20,7 +20,9 @@ SIZES = [(4, 15), (5, 15), (6, 14), (10, 20), (20, 32)]
 
 
 def complete(case):
-    return Lists(case.costs, [shared_menu(case.costs, case.jobs, all_configs(case.capacity, case.rings.most))])
+    return Lists(
+        case.costs, [shared_menu(case.costs, case.jobs, all_configs(case.capacity, case.rings.most))]
+    )
 
 
 def formula(case):
@@ -67,7 +69,9 @@ def test_7_8_at_most_as_many_mix_as_there_are_types(types, seed):
 @pytest.mark.parametrize("seed", range(2))
 def test_11_the_exact_finish_is_the_integer_program(jobs, workers, seed):
     case = instance(jobs, workers, seed)
-    assert gap(case, trade(case.costs, complete(case), exact=True), optimum(case)) == pytest.approx(0, abs=1e-6)
+    assert gap(case, trade(case.costs, complete(case), exact=True), optimum(case)) == pytest.approx(
+        0, abs=1e-6
+    )
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -243,6 +243,25 @@ POLICY_CASES = {
     "stage twice": (f"{POLICY} srtf+pack+las", {}, ["'srtf' and 'las' both fill the order stage", "one"]),
     "preset and its stage": (f"{POLICY} easy+srtf", {}, ["'fifo' and 'srtf' both fill the order stage"]),
     "preset with parameters": (f"{POLICY} easy(x=1)", {}, ["'easy' takes no parameters", "fifo(fill=easy)"]),
+    "market with a place": (
+        f"{POLICY} market+pack",
+        {},
+        ["'market' and 'pack' both fill the place stage", "one"],
+    ),
+    "market with a size": (
+        f"{POLICY} market+fixed",
+        {},
+        ["'market' and 'fixed' both fill the size stage", "one"],
+    ),
+    "market's gamma": (f"{POLICY} market(gamma=-1)", {}, ["stage market", "gamma is -1", "0 or more"]),
+    "market's cap": (f"{POLICY} market(fair=0)", {}, ["stage market", "fair is 0", "above 0"]),
+    "market's beta": (f"{POLICY} market(beta=2)", {}, ["stage market", "beta is 2", "from 0"]),
+    "market's samples": (
+        f"{POLICY} market(samples=0)",
+        {},
+        ["stage market", "samples: 0 is too small", "1 or more"],
+    ),
+    "market's engine": (f"{POLICY} market(engine=prizes)", {}, ["stage market", "engine", "prices"]),
     "bad parameter name": (f"{POLICY} fifo(fil=easy)", {}, ["stage fifo", "'fil'", "did you mean 'fill'?"]),
     "parameter of a stage without": (f"{POLICY} srtf(x=1)", {}, ["stage srtf", "'x'", "it takes none"]),
     "bad parameter value": (

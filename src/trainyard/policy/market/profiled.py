@@ -61,7 +61,9 @@ class Kind:
         By the paper's formula: exact if n workers are of the fastest types, nearly so elsewhere.
         """
         size = np.minimum(self.room, self.job.least_gpus)
-        rho: Floats = np.where(size > 0, self._speed.mixed(self.job, np.diag(size)) / np.maximum(size, 1), 0.0)
+        rho: Floats = np.where(
+            size > 0, self._speed.mixed(self.job, np.diag(size)) / np.maximum(size, 1), 0.0
+        )
         fastest = np.argsort(-rho, kind="stable")
         best = np.stack([_filled(self.room, fastest, int(n)) for n in sizes])
         with np.errstate(divide="ignore"):

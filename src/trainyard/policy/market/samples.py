@@ -16,6 +16,7 @@ from trainyard.policy.market.menus import Lists, Menu, Offer, largest_remainder
 from trainyard.policy.market.polish import changes_of, single_steps
 
 WALK = 20  # steps to neighbours, at most
+UNSEEN = 0.98  # what is not in the sample may cost so much of the best that is
 NEAR = 8  # choices whose neighbours are looked at too where jobs are placed one by one
 
 
@@ -35,8 +36,8 @@ class Samples(Lists):
             if not moving.size:
                 break
             tried = configs[moving, None] + self._changes
-            there = ((tried >= 0) & (tried <= costs.capacity)).all(axis=2)
-            tried = np.where(there[..., None], tried, configs[moving, None])
+            there = ((tried >= 0) & (tried <= costs.capacity)).all(axis=2, keepdims=True)
+            tried = np.where(there, tried, configs[moving, None])
             who = np.repeat(moving, len(self._changes))
             paid = costs.of(who, tried.reshape(-1, costs.types)).reshape(len(moving), -1)
             total = paid + tried @ prices
@@ -45,23 +46,27 @@ class Samples(Lists):
             moving, here, pick = moving[better], here[better], pick[better]
             configs[moving], cost[moving] = tried[here, pick], paid[here, pick]
             value[moving] = total[here, pick]
-        return Offer(configs, cost, np.minimum(offer.bound, value))
+        return Offer(configs, cost, np.minimum(offer.bound, value) * UNSEEN)
 
     def within(self, job: int, prices: Floats, most: float, room: Ints) -> tuple[Ints, Floats]:
-        """Return choices of a job that fit into a room, with their costs, and neighbours of the best."""
+        """Return choices of a job that fit into a room, with their costs, and what lies around the best."""
         configs, cost = super().within(job, prices, most, room)
-        best = configs[np.argsort(cost + configs @ prices, kind="stable")[:NEAR]]
-        around = (best[:, None] + self._changes).reshape(-1, len(room))
-        around = np.unique(around[((around >= 0) & (around <= room)).all(axis=1)], axis=0)
-        paid = self.costs.of(np.full(len(around), job), around)
-        near = np.isfinite(paid) & (paid + around @ prices <= most)
-        return np.concatenate([configs, around[near]]), np.concatenate([cost, paid[near]])
+        for _ in range(2):
+            best = configs[np.argsort(cost + configs @ prices, kind="stable")[:NEAR]]
+            around = (best[:, None] + self._changes).reshape(-1, len(room))
+            around = around[((around >= 0) & (around <= room)).all(axis=1)]
+            configs = np.unique(np.concatenate([configs, around]), axis=0)
+            cost = self.costs.of(np.full(len(configs), job), configs)
+            near = np.isfinite(cost) & (cost + configs @ prices <= most)
+            configs, cost = configs[near], cost[near]
+        return configs, cost
 
 
 def sampled_menu(costs: Costs, centre: Floats, count: int, most: int, generator: np.random.Generator) -> Menu:
-    """Offer every job a sample of its own: every type singly, and random mixtures around its centre."""
+    """Offer every job 1, 2, 4, ... workers of each type, and random mixtures around its centre."""
     jobs, types = costs.jobs, costs.types
-    singles = np.broadcast_to(np.eye(types, dtype=np.int64), (jobs, types, types))
+    one_type = np.concatenate([np.eye(types, dtype=np.int64) << k for k in range(most.bit_length())])
+    one_type = one_type[(one_type <= costs.capacity).all(axis=1)]
     size = np.exp(np.log(np.maximum(centre, 1.0))[:, None] + 0.6 * generator.standard_normal((jobs, count)))
     n = np.clip(np.rint(size), 1, most).astype(np.int64)
     # Half of the mixtures have nearly one type, half are even.
@@ -70,7 +75,7 @@ def sampled_menu(costs: Costs, centre: Floats, count: int, most: int, generator:
     share *= costs.capacity > 0
     share /= share.sum(axis=2, keepdims=True)
     drawn = np.minimum(largest_remainder(share * n[:, :, None], n), costs.capacity)
-    configs = np.concatenate([singles, drawn], axis=1)
+    configs = np.concatenate([np.broadcast_to(one_type, (jobs, *one_type.shape)), drawn], axis=1)
     width = configs.shape[1]
     who = np.repeat(np.arange(jobs), width)
     seconds = costs.times.seconds(who, configs.reshape(-1, types)).reshape(jobs, width)
