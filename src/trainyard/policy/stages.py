@@ -55,6 +55,7 @@ class Size(ABC):
 
     refusal: ClassVar[str] = ""  # why a job may have to wait although there is room for it
     periodic: ClassVar[bool] = False  # whether it wants to be asked again even if nothing changes now
+    cuts: ClassVar[bool] = False  # whether fewer workers on one node are welcome where all would span several
 
     @abstractmethod
     def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes | None:

@@ -37,7 +37,7 @@ class Valued(NamedTuple):
 
 
 class Fairness(NamedTuple):
-    """How much fairness counts: the score is sum(J) x (beta + (1 - beta) (1 - Jain's index of J / reference))."""
+    """What decides: sum(J) x (beta + (1 - beta) x (1 - Jain index of J by the reference))."""
 
     reference: Floats  # (S,): seconds that would be fair
     beta: float = 1.0  # 1: only completion times count
@@ -120,7 +120,7 @@ def search_sampled(
     """Look at a sample of categories; with `walk` go on from the best to neighbouring ones.
 
     `around` draws sizes near gain^theta (1/2: least average time, 0: equal shares, 1: equal times), the more
-    closely the larger `spread`; `uniform` draws any; `prioritised` leaves the first ranks out. With `fairness`
+    closely the larger `spread`; `uniform` draws any; `prioritised` leaves the first ranks out. With fairness
     its score decides which category is the best, and there is no walk: that would look at times only.
     """
     workers, jobs, gain = _players(costs, rings)

@@ -34,6 +34,8 @@ LEAST_S = 1.0  # remaining times below this do not make a job any more urgent
 class Market(Joint):
     """The market. `fair` caps finish times at so many equal-share times; `beta` below 1 weighs fairness."""
 
+    cuts = True
+
     def __init__(
         self,
         engine: Literal["prices", "category"] = "prices",
