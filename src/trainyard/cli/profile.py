@@ -177,6 +177,8 @@ def _as_data(found: Profiled, lines: list[str]) -> dict[str, Any]:
         "grid": found.curve.grid,
         "gain": found.gain,
         "error": found.error,
+        "model_error": found.model_error,
+        "measured_again": list(found.curve.again),
         "remarks": lines,
         "profile": profile_record(found.profile),
     }
