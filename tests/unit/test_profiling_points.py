@@ -60,6 +60,26 @@ def test_what_cannot_be_foretold_is_measured():
     assert curve.held_out_error > 0.1
 
 
+@pytest.mark.parametrize("wrong", [1, 13, 24])
+def test_what_contradicts_is_measured_again(wrong):
+    calls = []
+
+    def measure(cpus):
+        calls.append(cpus)
+        slow = 0.7 if cpus == wrong and calls.count(cpus) == 1 else 1.0
+        return Point(cpus, 100.0 * cpus * slow, 9, 0.0)
+
+    curve = trace_curve(GRID, measure)
+    assert calls == [24, 1, 13, 1, 13, 24]
+    assert curve.again == (1, 13, 24)
+    assert [point.samples_per_s for point in curve.points] == [100, 1300, 2400]
+    assert curve.held_out_error == pytest.approx(0)
+
+
+def test_a_knee_is_no_contradiction():
+    assert all(traced(lambda cpus, knee=knee: min(cpus, knee)).again == () for knee in GRID)
+
+
 @pytest.mark.parametrize("grid", [[2.0], [1.0, 2.0]])
 def test_nothing_in_between(grid):
     curve = traced(lambda cpus: cpus, grid)

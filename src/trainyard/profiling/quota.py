@@ -23,6 +23,7 @@ from trainyard.profiling.processes import cpu_s, members
 PERIOD_S = 0.1  # the kernel's
 LEAST_WAIT_S = 0.001
 LOOK_S = 0.5  # how often new processes are looked for
+MOST_DEBT_S = 1.0  # that they can run up until then
 
 
 class Quota:
@@ -53,10 +54,11 @@ class Quota:
         if now_s - self._looked_s > LOOK_S:
             self._looked_s = now_s
             self._used_s = {process: self._used_s.get(process, 0.0) for process, _ in members(group)}
-        elapsed, self._now_s = now_s - (self._now_s or now_s), now_s
+        elapsed, self._now_s = now_s - (now_s if self._now_s is None else self._now_s), now_s
         # What a running group leaves is lost to it, but not what it could not use because this came late.
         most = PERIOD_S * self._cpus if self._stopped else self._full_s
-        self._budget_s = min(most, self._budget_s + self._cpus * elapsed - self._used())
+        left = self._budget_s + self._cpus * elapsed - self._used()
+        self._budget_s = max(-MOST_DEBT_S, min(most, left))
 
     def _used(self) -> float:
         """CPU seconds since this was last asked for."""
