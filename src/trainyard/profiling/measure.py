@@ -83,7 +83,7 @@ def _of_ended(script: Script, windows: _Windows, cpus: float) -> Point:
     if not windows.reports:
         raise InputError(f"'{script.name}' ended without reporting a speed; {HOW}")
     windows.close()
-    if not windows.done:
+    if not windows.new:
         few = f"ended after {windows.reports} reports, of which the first {WARM_UP} are warm-up"
         raise InputError(f"'{script.name}' {few}; let it run longer or report more often")
     return windows.point()
@@ -129,12 +129,17 @@ class _Windows:
 
     def __init__(self, group: int, share: CpuShare, seconds: float, pace: Pace, done: list[Window]) -> None:
         self.reports = 0
-        self.done = done
+        self.done, self._before = done, len(done)
         self.pace = pace
         self._group, self._share, self._seconds = group, share, seconds
         self._speeds: list[float] = []
         self._used = usage(group, share.numbers)
         self._began_s = self._used.at_s
+
+    @property
+    def new(self) -> int:
+        """Windows since this measurement began."""
+        return len(self.done) - self._before
 
     def add(self, speed: float) -> None:
         """Take in one report."""
@@ -160,7 +165,7 @@ class _Windows:
     def complete(self) -> bool:
         """Tell whether there is enough."""
         lasted = time.monotonic() - self._began_s
-        if len(self.done) < LEAST_WINDOWS or lasted < self._seconds:
+        if self.new < LEAST_WINDOWS or lasted < self._seconds:
             return False
         return lasted >= MOST_TIMES * self._seconds or _unsure(self._good()) < SURE
 
