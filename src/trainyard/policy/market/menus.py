@@ -138,11 +138,27 @@ def sampled_menu(costs: Costs, centre: Floats, count: int, most: int, generator:
     share *= costs.capacity > 0
     share /= share.sum(axis=2, keepdims=True)
     drawn = np.minimum(largest_remainder(share * n[:, :, None], n), costs.capacity)
-    configs = np.concatenate([singles, drawn], axis=1)
-    width = configs.shape[1]
-    who = np.repeat(np.arange(jobs), width)
+    return _own_menu(costs, np.concatenate([singles, drawn], axis=1))
+
+
+def near_menu(costs: Costs, mix: Ints) -> Menu:
+    """Offer every job what differs by a worker or two from what it has."""
+    types = costs.types
+    one = np.eye(types, dtype=np.int64)
+    if types <= 3:
+        steps = np.stack(np.meshgrid(*[np.arange(-1, 2)] * types, indexing="ij"), axis=-1).reshape(-1, types)
+    else:
+        steps = np.concatenate([one * 0, one, -one, (one[:, None] - one).reshape(-1, types)])
+    near = mix[:, None] + steps
+    beyond = ((near < 0) | (near > costs.capacity)).any(axis=2, keepdims=True)
+    return _own_menu(costs, np.where(beyond, mix[:, None], near))
+
+
+def _own_menu(costs: Costs, configs: Ints) -> Menu:
+    """Offer every job its own configurations (S, Q, M)."""
+    jobs, width, types = configs.shape
+    who, everybody = np.repeat(np.arange(jobs), width), np.arange(jobs)
     seconds = costs.times.seconds(who, configs.reshape(-1, types)).reshape(jobs, width)
-    everybody = np.arange(jobs)
     return Menu(everybody, configs, costs.value(everybody, seconds + costs.restart[:, None]))
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from trainyard.model.cluster import Floats, Ints
 from trainyard.policy.market.costs import Costs
 from trainyard.policy.market.master import BIG, Columns, Master, Mixture
-from trainyard.policy.market.menus import Offer
+from trainyard.policy.market.menus import Lists, Menu, Offer, near_menu, sampled_menu
 from trainyard.policy.market.polish import polish
 
 TOLERANCE = 1e-6  # of the program's value: closer than that the bound need not come
@@ -78,6 +78,22 @@ def trade(
         mix = _improved(costs, pricing, cleared, polish(costs, mix), exact)
     cost = costs.total(mix)
     return Assignment(mix, cost, min(cleared.bound, cost), cleared.prices, fractional, cleared.rounds)
+
+
+def trade_sampled(
+    costs: Costs,
+    centre: Floats,
+    samples: int,
+    most: int,
+    generator: np.random.Generator,
+    others: Sequence[Menu] = (),
+    guess: Floats | None = None,
+) -> Assignment:
+    """Trade among samples of configurations, then once more among these and the neighbours of the answer."""
+    menus = [sampled_menu(costs, centre, samples, most, generator), *others]
+    first = trade(costs, Lists(costs, menus), guess)
+    again = trade(costs, Lists(costs, [*menus, near_menu(costs, first.mix)]), first.prices)
+    return again if again.cost <= first.cost else first._replace(bound=min(first.bound, again.bound))
 
 
 def clear(costs: Costs, pricing: Pricing, guess: Floats | None = None) -> Cleared:

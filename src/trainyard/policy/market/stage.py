@@ -19,8 +19,7 @@ from trainyard.policy.joint import Joint
 from trainyard.policy.market.category import search_sampled
 from trainyard.policy.market.costs import Costs
 from trainyard.policy.market.fairness import jain
-from trainyard.policy.market.menus import Lists, sampled_menu
-from trainyard.policy.market.prices import Assignment, clear, trade
+from trainyard.policy.market.prices import Assignment, clear, trade, trade_sampled
 from trainyard.policy.market.stall import Stall
 from trainyard.policy.mixes import held_mix, up_by_type
 from trainyard.policy.select import Mask, greedy
@@ -111,8 +110,7 @@ class Market(Joint):
         work = np.sqrt(costs.weight * stall.one_worker_s)
         centre = work / work.sum() * stall.capacity.sum()
         most = max(kind.most for kind in stall.times.kinds)
-        menu = sampled_menu(costs, centre, self.samples, most, generator)
-        return trade(costs, Lists(costs, [menu, *stall.least(costs)]), guess, exact=self.exact)
+        return trade_sampled(costs, centre, self.samples, most, generator, stall.least(costs), guess)
 
 
 def _admitted(snapshot: Snapshot, ranked: Ints, capacity: Ints) -> Mask:
