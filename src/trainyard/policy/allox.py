@@ -1,13 +1,13 @@
 """Joint stage: AlloX (Le et al., EuroSys'20), jobs on machines of different speeds by min-cost matching.
 
-Running jobs are left alone. Waiting jobs are matched with slots (machine, k-th from the end): there a job of p
-seconds delays itself and the k - 1 jobs behind it, and whoever is on a machine waits for what runs there now,
+Running jobs are left alone. Waiting jobs are matched with slots (machine, k-th from the end): there a job of
+p seconds delays itself and the k - 1 jobs behind it, and all of them wait for what runs on the machine now,
 
     cost = k x p + seconds until the machine is free
 
 so that the matching of least cost has the least sum of completion times. Jobs that come first on a machine
-that is free start now. With `alpha` below 1 only the alpha x n jobs that have waited longest take part (but as
-many as there are free machines), which is the paper's fairness.
+that is free start now. With `alpha` below 1 only the alpha x n jobs that have waited longest take part (but
+as many as there are free machines), which is the paper's fairness.
 
 The paper's jobs have one worker each. For gangs a machine is a group of GPUs of one type, as many as the
 average waiting job asks for, and a job that asks for more than the average delays those behind it as much
@@ -59,7 +59,9 @@ class AlloX(Joint):
         waiting, gangs, gpus = waiting[taken], Gangs(gangs.speed[taken], gangs.use[taken]), gpus[taken]
         slots = slots_of(_until_free(snapshot, ranked, held, capacity, lane), waiting.size)
         left = snapshot.remaining_samples()[ranked[waiting]]
-        seconds = np.where(gangs.speed > 0, left[:, None] / np.where(gangs.speed > 0, gangs.speed, 1.0), NEVER)
+        seconds = np.where(
+            gangs.speed > 0, left[:, None] / np.where(gangs.speed > 0, gangs.speed, 1.0), NEVER
+        )
         for j, type_ in starts(seconds, gpus / float(lane), slots):
             use = gangs.use[j, type_]
             if (use <= idle).all() and use.any():

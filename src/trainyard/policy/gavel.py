@@ -117,7 +117,7 @@ class Shares:
         x, level = self._level(value)
         if not level > 0:
             return self._whole(x)
-        enough = self._with_floor(value[self.job, self.option] / (level * (1 - SLACK)))
+        enough = self._with_floor(value, level * (1 - SLACK))
         more = maximise(then[self.job, self.option], enough, NO_ROWS, np.ones(self.job.size))
         return self._whole(x if more is None else more)
 
@@ -145,32 +145,35 @@ class Shares:
         return float(((lived[self.able] + left[self.able] / effective) / alone_s[self.able]).max())
 
     def _level(self, value: Floats) -> tuple[Floats, float]:
-        """Return fractions with the largest least value, and that value; values are scaled to about 1."""
-        worth, base = value[self.job, self.option], self.base
-        scale = float(np.median(worth)) if worth.size else 1.0
+        """Return fractions with the largest least value, and that value."""
+        base, (worth, most) = self.base, self._scaled(value)
+        scale = float(most.min(initial=np.inf))
         level, rows = self.job.size, base.limit.size + np.arange(self.able.size)
         at_most = Rows(
             np.concatenate([base.row, base.limit.size + self.place, rows]),
             np.concatenate([base.column, np.arange(self.job.size), np.full(self.able.size, level)]),
-            np.concatenate([base.entry, -worth / scale, np.ones(self.able.size)]),
+            np.concatenate([base.entry, -worth, scale / most]),
             np.concatenate([base.limit, np.zeros(self.able.size)]),
         )
         gain = np.zeros(level + 1)
         gain[level] = 1.0
-        upper = np.ones(level + 1)
-        upper[level] = np.inf if level else 0.0
-        x = maximise(gain, at_most, NO_ROWS, upper)
+        x = maximise(gain, at_most, NO_ROWS, np.ones(level + 1))
         assert x is not None
-        return x[:level], float(x[level]) * scale
+        return x[:level], float(x[level]) * scale if level else 0.0
 
-    def _with_floor(self, value: Floats) -> Rows:
-        """The constraints, and that every job has a value of 1 at least."""
-        base = self.base
+    def _scaled(self, value: Floats) -> tuple[Floats, Floats]:
+        """Values of all pairs by the largest of their job, and these: jobs may differ by many digits."""
+        most: Floats = value[self.able].max(axis=1, initial=0.0)
+        return value[self.job, self.option] / most[self.place], most
+
+    def _with_floor(self, value: Floats, least: float) -> Rows:
+        """The constraints, and that every job has at least so large a value."""
+        base, (worth, most) = self.base, self._scaled(value)
         return Rows(
             np.concatenate([base.row, base.limit.size + self.place]),
             np.concatenate([base.column, np.arange(self.job.size)]),
-            np.concatenate([base.entry, -value]),
-            np.concatenate([base.limit, -np.ones(self.able.size)]),
+            np.concatenate([base.entry, -worth]),
+            np.concatenate([base.limit, -least / most]),
         )
 
     def _whole(self, x: Floats) -> Floats:

@@ -10,10 +10,10 @@ a job takes the mix with the largest payoff, utility minus what its GPUs cost, a
 the utility is the work done per second from arrival to end; time goes in rounds.
 
 Ours, where the published abstract leaves it open: utility is relative to the job's best mix (its run time
-there / its completion time), so that models can be compared; prices are per GPU-second, for as long as the job
-will run; the least price is a quarter of the least utility per GPU-second; changing its workers costs a job its
-restart. Whoever waits although GPUs are left takes the best mix of these, whatever its price. All mixes are
-tried if there are few enough, else those of at most two types: at given prices more do not help much.
+there / its completion time), so that models can be compared; prices are per GPU-second, for as long as the
+job will run; the least price is a quarter of the least utility per GPU-second; changing its workers costs a
+job its restart. Whoever waits although GPUs are left takes the best mix of these, whatever its price. All
+mixes are tried if there are few enough, else those of at most two types: at given prices more hardly help.
 """
 
 from __future__ import annotations
@@ -119,9 +119,7 @@ def price_range(buyers: dict[int, Buyer], types: int) -> tuple[Floats, Floats]:
     return np.where(unused, 1.0, low), np.where(unused, 1.0, high)
 
 
-def buyers_of(
-    snapshot: Snapshot, ranked: Ints, held: Ints, capacity: Ints, stay: Mask
-) -> dict[int, Buyer]:
+def buyers_of(snapshot: Snapshot, ranked: Ints, held: Ints, capacity: Ints, stay: Mask) -> dict[int, Buyer]:
     """Return position in the ranking -> buyer, of all jobs that could run and do not stay as they are."""
     table, left = snapshot.table, snapshot.remaining_samples()
     known: dict[tuple[object, ...], Mixes] = {}

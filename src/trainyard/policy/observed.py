@@ -12,7 +12,7 @@ Ran = dict[tuple[int, int], tuple[float, float]]  # (workers, servers) -> second
 
 
 class Observed:
-    """Speeds and losses of active jobs that may change size; time on each GPU type where there are several."""
+    """Speeds and losses of active jobs that may change size; where GPU types differ, time on each."""
 
     def __init__(self) -> None:
         self._ran: dict[str, Ran] = {}

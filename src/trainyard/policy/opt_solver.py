@@ -23,7 +23,7 @@ class Rows(NamedTuple):
 
 
 class Effort(NamedTuple):
-    """When to stop looking for a better integer solution; never by the clock, so that answers are the same."""
+    """When to stop looking for a better integer solution; never by the clock: the same answer every time."""
 
     gap: float = 0.0  # to the optimum, relative
     nodes: int | None = None  # of the search tree
@@ -41,7 +41,8 @@ def maximise(
     effort: Effort = Effort(),  # noqa: B008 - a constant
 ) -> Floats | None:
     """Return the best x with 0 <= x <= upper, a vertex of the feasible set; None if there is none."""
-    from scipy.optimize import LinearConstraint, linprog, milp  # half a second of start-up that only these policies need
+    # Half a second of start-up that only these policies need.
+    from scipy.optimize import LinearConstraint, linprog, milp
     from scipy.sparse import csr_array
 
     if not gain.size:
@@ -56,7 +57,9 @@ def maximise(
         rows += [LinearConstraint(a_eq, equal.limit, equal.limit)] if equal.limit.size else []
         limits = {"mip_rel_gap": effort.gap} | ({} if effort.nodes is None else {"node_limit": effort.nodes})
         with _silence():
-            answer = milp(-gain, integrality=np.ones(gain.size), bounds=bounds.T, constraints=rows, options=limits)
+            answer = milp(
+                -gain, integrality=np.ones(gain.size), bounds=bounds.T, constraints=rows, options=limits
+            )
         best: Floats | None = answer.x  # of a search that was cut short, the best so far
         return best
     # Interior point with crossover to a vertex: 2 to 8 times as fast as simplex on these.

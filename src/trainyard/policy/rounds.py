@@ -41,7 +41,7 @@ class Rounds(Periodic):
 
     def assign(self, snapshot: Snapshot, ranked: Ints, held: Ints, capacity: Ints) -> Ints:
         """Return workers by type, those of running jobs as they are except at the start of a round."""
-        stay: Mask = held.any(axis=1)
+        stay: Mask = held.sum(axis=1) > 0
         if self._begins(snapshot.now_s):
             stay = np.zeros_like(stay)
         idle = capacity - held[stay].sum(axis=0)

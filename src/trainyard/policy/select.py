@@ -127,7 +127,7 @@ class Pools:
         return type_
 
     def _better(self, row: int, gpus: int) -> int | None:
-        """Return a type with room where a job that runs with so many GPUs would save more than its restart."""
+        """Return a type with room where a job that runs with these GPUs would save more than its restart."""
         snapshot, job = self.snapshot, self.snapshot.table.jobs[row]
         if sum(self.held[row]) != gpus or job.gpu_type or job.particular:
             return None

@@ -1,9 +1,9 @@
 """Joint stage: Sia (Jayaram Subramanya et al., SOSP'23), an integer program over configurations.
 
-A configuration is a number of GPUs of one type: 1, 2, 4, ... up to a node, then whole nodes, as far as the job
-may have them. With G_ic the speed of job i in configuration c, relative to its slowest configuration and times
-its fewest GPUs, the program chooses at most one configuration for each job within the GPUs of each type, with
-the smallest
+A configuration is a number of GPUs of one type: 1, 2, 4, ... up to a node, then whole nodes, as far as the
+job may have them. With G_ic the speed of job i in configuration c, relative to its slowest configuration and
+times its fewest GPUs, the program chooses at most one configuration for each job within the GPUs of each
+type, with the smallest
 
     sum_i weight_i x (G_ic' ^ p if it runs, else lambda)
 
@@ -14,8 +14,8 @@ present configuration costs a job part of its speed, less the older it is and th
 
 What differs: speed is samples per second by the speed model, since statistical efficiency (how much a sample
 of a larger batch is worth) is not modelled; speeds are known, so jobs need not start small and double. Jobs
-that may not change size have one configuration per type. It decides every 60 s, as Sia, and at once when a job
-comes or goes.
+that may not change size have one configuration per type. It decides every 60 s, as Sia, and at once when a
+job comes or goes.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Sia(Periodic):
         slowest: Floats = np.full(ranked.size, np.inf)
         np.minimum.at(slowest, options.job, options.speed)
         worth = options.speed / slowest[options.job] * table.column(C.LEAST)[ranked][options.job]
-        moves = held.any(axis=1)[options.job] & (options.use != held[options.job]).any(axis=1)
+        moves = (held.sum(axis=1) > 0)[options.job] & (options.use != held[options.job]).any(axis=1)
         worth = np.where(moves, worth * move_factors(snapshot, ranked)[options.job], worth)
         cost: Floats = worth**self.p
         return cost

@@ -1,9 +1,9 @@
 """Jobs that arrive one by one at a cluster of V100, P100 and K80 nodes.
 
-Models, and with them the speed on each GPU type, are the zoo's. Their work is as in Gavel's traces: on one V100
-four in five take 10^U(1.5, 3) minutes, the others 10^U(3, 4); here a fifth of that. Sizes are asked for in the
-proportions of Philly, as Gavel takes them; by and large, jobs with more work ask for more, so that policies
-which cannot change sizes are not at a loss.
+Models, and with them the speed on each GPU type, are the zoo's. Their work is as in Gavel's traces: on one
+V100 four in five take 10^U(1.5, 3) minutes, the others 10^U(3, 4); here a fifth of that. Sizes are asked for
+in the proportions of Philly, as Gavel takes them; by and large, jobs with more work ask for more, so that
+policies which cannot change sizes are not at a loss.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Workload:
 
     load: float  # work that arrives, by what all GPUs could do on average
     seed: int
-    jobs: int = 160
+    jobs: int = 240
     network_gbps: float = 10.0
 
 
