@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,7 @@ class Plan:
     changes: Mapping[str, Allocation | None] = field(default_factory=dict)
     # (job, when): the policy wants to be asked again then, if this job still runs as it starts now
     wakes: Wakes = ()
+    notes: Mapping[str, Any] = field(default_factory=dict)  # what the policy says of this decision
 
     def allocations(self) -> dict[str, Allocation]:
         """Job -> allocation for everything that should run; what is not in it waits."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from trainyard.model.allocation import Plan
 from trainyard.policy.fixed import Fixed
@@ -27,18 +29,19 @@ class Policy:
 
     def decide(self, snapshot: Snapshot) -> Plan:
         """Return what should run now. Reads the snapshot, changes nothing."""
-        changes = self._select(snapshot)
+        changes, notes = self._select(snapshot)
         if changes or self.tune.retunes:
             changes = self.tune.share(snapshot, changes)
-        if not changes and not self.size.periodic:
+        if not (changes or notes or self.size.periodic):
             return snapshot.unchanged
         wakes = self.order.wakes(snapshot, changes) + self.size.wakes(snapshot, changes)
-        return Plan(snapshot.running, changes, wakes)
+        return Plan(snapshot.running, changes, wakes, notes)
 
-    def _select(self, snapshot: Snapshot) -> Changes:
-        """Return who starts, stops, moves or changes size."""
+    def _select(self, snapshot: Snapshot) -> tuple[Changes, Mapping[str, Any]]:
+        """Return who starts, stops, moves or changes size, and what the stages say of it."""
         if self.order.preemptive or not isinstance(self.size, Fixed):
-            return Reselection(self, self.tune.ground(snapshot)).run()
+            selection = Reselection(self, self.tune.ground(snapshot))
+            return selection.run(), selection.notes
         if snapshot.free.total and len(snapshot.waiting):
-            return Starts(self, self.tune.ground(snapshot)).run()
-        return {}
+            return Starts(self, self.tune.ground(snapshot)).run(), {}
+        return {}, {}

@@ -12,6 +12,7 @@ from trainyard.policy.even import Even
 from trainyard.policy.fixed import Fixed
 from trainyard.policy.gavel import Gavel
 from trainyard.policy.hadar import Hadar
+from trainyard.policy.market.stage import Market
 from trainyard.policy.opt import SynergyOpt
 from trainyard.policy.optimus import Optimus
 from trainyard.policy.order import Fifo, Ftf, Las, Sjf, Srsf, Srtf, Tiresias
@@ -86,6 +87,12 @@ ENTRIES: dict[str, Entry] = {
             ("size",),
             Smd,
             "fastest workers and servers within the limit, admits by a knapsack of utilities (SMD)",
+        ),
+        Entry(
+            "market",
+            ("size", "place"),
+            Market,
+            "matching market over GPU types, everybody at once; fair=1.5 caps finish times",
         ),
         Entry(
             "pack",

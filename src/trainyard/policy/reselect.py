@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -38,6 +38,7 @@ class Reselection:
         self.one_type = len(snapshot.nodes.types) == 1
         self.stay: Mask = np.zeros(self.held.size, dtype=np.bool_)  # running jobs that nobody may stop
         self.idle = 0  # GPUs that the last attempt left
+        self.notes: Mapping[str, Any] = {}  # what the size stage says of the decision
 
     def run(self) -> Changes:
         """Return who starts, stops, moves or changes size."""
@@ -96,6 +97,7 @@ class Reselection:
             return _Choice(rows, target)
         ranked = self._ranked(barred)
         sizes = self.policy.size.sizes(self.snapshot, ranked)
+        self.notes = {} if sizes is None else sizes.notes
         if sizes is not None and sizes.mix is not None:
             return self._mixed(ranked, sizes.mix)
         demand = self.table.column(C.GPUS)[ranked] if sizes is None else sizes.gpus.astype(np.float64)
@@ -140,7 +142,11 @@ class Reselection:
         whole = np.zeros_like(held)
         whole[ranked] = mix
         target = whole.sum(axis=1).astype(np.float64)
-        return _Choice(ranked[mix.any(axis=1)], target, mix=whole, moves=(whole != held).any(axis=1))
+        # The largest first: they are the hardest to put on one node.
+        rows = ranked[
+            np.argsort(-mix.max(axis=1, initial=0), kind="stable")[: np.count_nonzero(mix.any(axis=1))]
+        ]
+        return _Choice(rows, target, mix=whole, moves=(whole != held).any(axis=1))
 
     def _from_pools(self, ranked: Ints, demand: Floats, target: Floats) -> _Choice:
         """Walk down the ranking; a size that no GPU type has room for is cut."""
@@ -232,8 +238,28 @@ class Reselection:
     def _put_mix(self, row: int, mix: tuple[int, ...], scratch: Free) -> Allocation | None:
         """Place one job whose workers of each type are settled."""
         job, own_type = self.table.jobs[row], int(self.table.cells[C.TYPE][row])
-        request = self.policy.tune.request(self.snapshot, job, sum(mix), own_type)._replace(mix=mix)
-        return self.policy.place.put(request, scratch, self.snapshot.nodes, self.snapshot.seed)
+        best, speed = None, 0.0
+        for tried in self._cuts(mix, job.least_gpus, scratch):
+            request = self.policy.tune.request(self.snapshot, job, sum(tried), own_type)._replace(mix=tried)
+            found = self.policy.place.put(request, scratch, self.snapshot.nodes, self.snapshot.seed)
+            if found is not None:
+                scratch.give(self.snapshot.nodes.index, found.shares)
+                rate = self.snapshot.speed.rate(job, found)
+                if rate > speed:
+                    best, speed = found, rate
+        if best is not None:
+            scratch.take(self.snapshot.nodes.index, best.shares)
+        return best
+
+    def _cuts(self, mix: tuple[int, ...], least: int, scratch: Free) -> Iterator[tuple[int, ...]]:
+        """The workers as settled; where these must span nodes, also as many as one node can take."""
+        yield mix
+        if self.policy.size.cuts and sum(n > 0 for n in mix) == 1:
+            type_ = next(t for t, n in enumerate(mix) if n)
+            mask = self.snapshot.nodes.mask_of_type[type_]
+            room = max((f for f, level in enumerate(scratch.levels) if level & mask), default=0)
+            if max(least, 1) <= room < mix[type_]:
+                yield tuple(room if t == type_ else 0 for t in range(len(mix)))
 
     def _alike(self, choice: _Choice, row: int, changes: Changes) -> Mask:
         """A job that found no place, and waiting ones that ask for the same: they would find none either."""

@@ -226,6 +226,9 @@ class Snapshot:
     restart_s: float | None = None  # of every job; None: what its profile says
     start_s: float = 0.0  # of every job's first start
     observed: Observed = field(default_factory=Observed)
+    notes: dict[str, Floats] = field(
+        default_factory=dict
+    )  # where a stage left off: a start for its next decision
     still: bool = False  # nobody got or lost anything since the last decision
     unchanged: Plan = field(init=False)  # the plan that leaves everything as it is
 
@@ -241,6 +244,7 @@ class Snapshot:
             running=self.running.copy(),
             free=self.free.copy(),
             observed=self.observed.copy(),
+            notes=self.notes.copy(),
         )
 
     def remaining_samples(self) -> Floats:

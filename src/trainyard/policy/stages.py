@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from trainyard.model.allocation import Allocation, Wakes
 from trainyard.model.cluster import Floats, Ints, NodeTable
@@ -47,6 +47,7 @@ class Sizes(NamedTuple):
     gpus: Ints  # 0: wait
     servers: Ints | None = None  # parameter servers; None: one for each worker of a job that has any
     mix: Ints | None = None  # workers by GPU type (columns), where the stage chooses that too
+    notes: Mapping[str, Any] = {}  # what else there is to say of this decision
 
 
 class Size(ABC):
@@ -54,6 +55,7 @@ class Size(ABC):
 
     refusal: ClassVar[str] = ""  # why a job may have to wait although there is room for it
     periodic: ClassVar[bool] = False  # whether it wants to be asked again even if nothing changes now
+    cuts: ClassVar[bool] = False  # whether fewer workers on one node are welcome where all would span several
 
     @abstractmethod
     def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes | None:

@@ -24,12 +24,13 @@ from trainyard.model.cluster import Cluster, Floats, Ints, NodeTable
 from trainyard.model.job import Job
 from trainyard.model.profile import Compute, Demand, Profile, Sync
 from trainyard.model.speed.allreduce import allreduce_s
-from trainyard.model.speed.compute import per_sample_s, samples_per_step, variable_s
+from trainyard.model.speed.compute import most_samples, per_sample_s, samples_per_step, variable_s
 from trainyard.model.speed.inputs import input_cpu_s, input_storage_s
 from trainyard.model.speed.overlap import LayerShares, layer_shares, overlapped_s
 from trainyard.model.speed.packing import Packing
 from trainyard.model.speed.paramserver import one_way_s, overhead_s
 from trainyard.model.speed.shapes import Shapes
+from trainyard.model.speed.split import split_batch
 from trainyard.model.speed.tables import Table, table_of
 
 
@@ -51,6 +52,7 @@ class _Known:
 
     profile: Profile  # also keeps the profile alive, so that its id stays its own
     per_sample_s: Floats
+    most_samples: Floats | None  # of a step, by GPU type
     compute: Compute
     sync: Sync
     gradient_mb: float
@@ -77,6 +79,9 @@ class SpeedModel:
         self._reference_type = _nearest_to_one(table)
         self._profiles: dict[int, _Known] = {}
         self._surfaces: dict[tuple[object, ...], Floats] = {}  # of jobs without a profile
+        self.derived: dict[
+            tuple[object, ...], Any
+        ] = {}  # what others worked out from these speeds, by their keys
 
     def bulk(self, profile: Profile | None, shapes: Shapes) -> Floats:
         """Samples per second of each shape; GPU-seconds per second without a profile."""
@@ -162,12 +167,14 @@ class SpeedModel:
             if job.profile is not None and job.profile.apart:
                 nodes = np.maximum(shapes.nodes, self._spanned(job, gpu_type, gpus, servers))
                 shapes = self.proportional(workers, servers, nodes)
-            if cpus is not None:
-                shapes = replace(shapes, cpus=np.multiply(gpus, cpus, dtype=np.float64))
-            if memory_gb is not None:
-                shapes = replace(shapes, memory_gb=np.multiply(gpus, memory_gb, dtype=np.float64))
-            speeds = known[key] = self.bulk(job.profile, shapes).reshape(shape)
+            speeds = known[key] = self.bulk(job.profile, _as_asked(job, shapes)).reshape(shape)
         return speeds
+
+    def mixed(self, job: Job, workers: Ints) -> Floats:
+        """Samples per second with (n, types) workers, packed; a server for each worker, if any."""
+        serves = job.profile is not None and job.profile.serves
+        shapes = self.proportional(workers, workers.sum(axis=1) if serves else None)
+        return self.bulk(job.profile, _as_asked(job, shapes))
 
     def _spanned(self, job: Job, gpu_type: int, gpus: Ints, servers: Ints) -> Ints:
         """Nodes of a type that workers and servers need at least for their CPUs and memory."""
@@ -179,6 +186,26 @@ class SpeedModel:
         by_memory = (gpus * (memory_gb or 0.0) + servers * server.memory_gb) / max(n.memory_gb for n in nodes)
         spanned: Ints = np.ceil(np.maximum(by_cpu, by_memory) - 1e-9).astype(np.int64)
         return spanned
+
+    def batch_split(self, job: Job, allocation: Allocation) -> dict[str, list[int]] | None:
+        """Whole samples of a step of each worker, by node; None if the profile has no batch to split."""
+        profile = job.profile
+        if profile is None or profile.compute is None or not profile.compute.per_sample_s:
+            return None
+        known, parts = self._know(profile), [share for share in allocation.shares if share.gpus]
+        types = np.repeat([self._type_of[share.node] for share in parts], [share.gpus for share in parts])
+        batch = int(samples_per_step(profile, np.array([len(types)]))[0])
+        speeds = (
+            1.0 / known.per_sample_s[types]
+            if profile.compute.split == "proportional"
+            else np.ones(len(types))
+        )
+        most = None if known.most_samples is None else known.most_samples[types].astype(np.int64)
+        split = split_batch(batch, speeds, most)
+        if split is None:
+            return None
+        ends = np.cumsum([share.gpus for share in parts])[:-1]
+        return {s.node: part.tolist() for s, part in zip(parts, np.split(split, ends), strict=True)}
 
     def per_sample_s(self, profile: Profile, gpu_type: int) -> float:
         """Seconds that one GPU of a type computes a sample."""
@@ -220,6 +247,7 @@ class SpeedModel:
         return _Known(
             profile=profile,
             per_sample_s=per_sample_s(profile, self._cluster, self._types),
+            most_samples=most_samples(profile, self._cluster, self._types),
             compute=profile.compute or Compute(),
             sync=sync,
             gradient_mb=sync.gradient_mb or sum(layer.mb for layer in profile.layers),
@@ -279,6 +307,16 @@ class SpeedModel:
         return _Row(tuple(counts), servers, nodes, bandwidth, cpus, memory_gb, storage_mbps)
 
 
+def _as_asked(job: Job, shapes: Shapes) -> Shapes:
+    """Shapes with the CPUs and memory that a job asks for, where it does."""
+    gpus, (cpus, memory_gb) = shapes.workers.sum(axis=1), job.asked_per_gpu
+    if cpus is not None:
+        shapes = replace(shapes, cpus=np.multiply(gpus, cpus, dtype=np.float64))
+    if memory_gb is not None:
+        shapes = replace(shapes, memory_gb=np.multiply(gpus, memory_gb, dtype=np.float64))
+    return shapes
+
+
 def _core_speed(known: _Known, shapes: Shapes, workers: Ints, seconds: Floats) -> Floats:
     """Samples per second that computation and communication allow."""
     samples = samples_per_step(known.profile, workers)
@@ -288,7 +326,7 @@ def _core_speed(known: _Known, shapes: Shapes, workers: Ints, seconds: Floats) -
             shapes.workers[:, column] * each / _step_s(known, shapes, workers, each * per_sample)
             for column, per_sample in enumerate(seconds.tolist())
         )
-    variable = variable_s(known.compute.split, samples, shapes.workers, seconds)
+    variable = variable_s(known.compute.split, samples, shapes.workers, seconds, known.most_samples)
     return samples / _step_s(known, shapes, workers, variable)
 
 

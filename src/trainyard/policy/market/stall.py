@@ -1,0 +1,101 @@
+"""The market of one decision: the jobs of a snapshot that take part, and all that is known of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trainyard.model.cluster import Floats, Ints
+from trainyard.policy.market.costs import Costs
+from trainyard.policy.market.fairness import equal_whole_share_s
+from trainyard.policy.market.menus import Lists, Menu, shared_menu
+from trainyard.policy.market.profiled import Kind, profiled
+from trainyard.policy.market.rings import Rings
+from trainyard.policy.snapshot import Column, Snapshot
+
+C = Column
+
+
+class Stall:
+    """The market of one decision: the jobs that take part and all that is known of them."""
+
+    def __init__(self, snapshot: Snapshot, rows: Ints, held: Ints, capacity: Ints) -> None:
+        self.snapshot = snapshot
+        self.rows = rows
+        self.held = held
+        self.capacity = capacity
+        self.jobs = [snapshot.table.jobs[row] for row in rows.tolist()]
+        self.left: Floats = np.maximum(snapshot.remaining_samples()[rows], 1e-9)
+        self.restart_s: Floats = np.array([snapshot.restart_cost(job) for job in self.jobs])
+        self.elapsed_s: Floats = snapshot.now_s - snapshot.table.column(C.ARRIVAL)[rows]
+        own = snapshot.table.column(C.TYPE)[rows].astype(np.int64)
+        self.allowed: Ints = ((own[:, None] < 0) | (own[:, None] == np.arange(len(capacity)))).astype(
+            np.int64
+        )
+        self.times = profiled(snapshot.speed, self.jobs, capacity, self.left)
+        self.one_worker_s: Floats = self._one_worker_s()
+
+    def _one_worker_s(self) -> Floats:
+        """Seconds of work left for one worker of the best type, if it were alone."""
+        best = np.full(len(self.rows), np.inf)
+        least = np.array([job.least_gpus for job in self.jobs])
+        everybody = np.arange(len(self.rows))
+        for t in np.flatnonzero(self.capacity).tolist():
+            configs = np.zeros_like(self.held)
+            configs[:, t] = least
+            best = np.minimum(best, self.times.seconds(everybody, configs) * least)
+        # Jobs whose least is more than any type has: as if they had what they asked for.
+        return np.where(
+            np.isfinite(best), best, self.left / self.snapshot.table.column(C.REFERENCE_RATE)[self.rows]
+        )
+
+    def fair_s(self) -> Floats:
+        """Seconds from arrival to end with an equal share among the jobs that it met."""
+        sharers = np.maximum(self.snapshot.contention()[self.rows], 1.0)
+        whole = equal_whole_share_s(self.times, np.arange(len(self.rows)), self.capacity, sharers)
+        whole = np.where(np.isfinite(whole), whole, self.one_worker_s)
+        done: Floats = whole * self.snapshot.table.column(C.TOTAL)[self.rows] / self.left
+        return done
+
+    def lists(self, costs: Costs) -> Lists:
+        """All that each job may choose from."""
+        return Lists(
+            costs, [self._menu(costs, jobs, kind, allowed) for jobs, kind, allowed in self._groups()]
+        )
+
+    def least(self, costs: Costs) -> list[Menu]:
+        """The fewest workers that each job can run with, on every type."""
+        menus = []
+        for jobs, kind, allowed in self._groups():
+            room = self.capacity * allowed
+            rows = np.diag(np.minimum(room, kind.job.least_gpus))
+            rows = rows[rows.sum(axis=1) == kind.job.least_gpus]
+            if len(rows):
+                menus.append(shared_menu(costs, jobs, rows))
+        return menus
+
+    def _groups(self) -> list[tuple[Ints, Kind, Ints]]:
+        """Jobs of the same kind on the same types."""
+        keys = np.column_stack([self.times.kind_of, self.allowed])
+        unique, of = np.unique(keys, axis=0, return_inverse=True)
+        return [
+            (np.flatnonzero(of.ravel() == g), self.times.kinds[int(key[0])], key[1:])
+            for g, key in enumerate(unique)
+        ]
+
+    def _menu(self, costs: Costs, jobs: Ints, kind: Kind, allowed: Ints) -> Menu:
+        configs, pace = kind.menu(self.capacity * allowed)
+        seconds = self.left[jobs][:, None] * pace + costs.restart[jobs][:, None]
+        return Menu(jobs, configs[None], costs.value(jobs, seconds))
+
+    def rings(self) -> Rings:
+        """The jobs by the paper's formula: exact on the type where each is fastest, nearly so elsewhere."""
+        most = max(kind.most for kind in self.times.kinds)
+        types = len(self.capacity)
+        rho, extra = np.zeros((len(self.rows), types)), np.full((len(self.rows), most + 1), np.inf)
+        n = np.arange(1, most + 1)
+        for k, kind in enumerate(self.times.kinds):
+            here = self.times.kind_of == k
+            single, curve = kind.ring(n, types)
+            rho[here] = single * self.allowed[here]
+            extra[here, 1:] = self.left[here][:, None] * curve
+        return Rings(rho, self.left, extra)
