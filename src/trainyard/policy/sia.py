@@ -20,7 +20,7 @@ job comes or goes.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -48,6 +48,8 @@ class Configurations(NamedTuple):
 class Sia(Periodic):
     """Speeds of all jobs traded off by a power, by an integer program."""
 
+    cuts: ClassVar[bool] = True  # Sia lets no part of a node's GPUs span nodes
+
     def __init__(self, p: float = -0.5, penalty: float = 1.1, round_s: float = 60.0) -> None:
         super().__init__(round_s)
         if not p < 0:
@@ -59,7 +61,7 @@ class Sia(Periodic):
 
     def assign(self, snapshot: Snapshot, ranked: Ints, held: Ints, capacity: Ints) -> Ints:
         """Return the configuration of each ranked row."""
-        options = configurations(snapshot, ranked, capacity)
+        options = with_present(snapshot, ranked, held, configurations(snapshot, ranked, capacity))
         mix: Ints = np.zeros_like(held)
         if options.job.size:
             cost = self.costs(snapshot, ranked, held, options)
@@ -125,6 +127,19 @@ def configurations(snapshot: Snapshot, ranked: Ints, capacity: Ints) -> Configur
     owner = np.repeat(np.arange(ranked.size), [len(speed) for _, speed in found])
     return Configurations(
         owner, np.concatenate([use for use, _ in found]), np.concatenate([speed for _, speed in found])
+    )
+
+
+def with_present(snapshot: Snapshot, ranked: Ints, held: Ints, options: Configurations) -> Configurations:
+    """Let running jobs stay as they are, at the speed that they have where they are."""
+    rate = snapshot.table.column(C.RATE)[ranked]
+    runs = (held.sum(axis=1) > 0) & (rate > 0)
+    same = runs[options.job] & (options.use == held[options.job]).all(axis=1)
+    other = np.setdiff1d(np.flatnonzero(runs), options.job[same])
+    return Configurations(
+        np.concatenate([options.job, other]),
+        np.concatenate([options.use, held[other]]),
+        np.concatenate([np.where(same, rate[options.job], options.speed), rate[other]]),
     )
 
 
