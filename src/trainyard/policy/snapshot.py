@@ -41,8 +41,9 @@ class Column:
     ATTAINED: Final = 14  # GPU-seconds up to HELD_SINCE
     EXECUTED: Final = 15  # seconds with GPUs up to HELD_SINCE
     MET: Final = 16  # integral of the number of active jobs over time, at arrival
+    RESTARTS: Final = 17
 
-    COUNT: Final = 17
+    COUNT: Final = 18
 
 
 C = Column
