@@ -9,6 +9,7 @@ from trainyard.policy.doubling import Doubling
 from trainyard.policy.drf import Drf
 from trainyard.policy.even import Even
 from trainyard.policy.fixed import Fixed
+from trainyard.policy.lookahead import Lookahead
 from trainyard.policy.opt import SynergyOpt
 from trainyard.policy.optimus import Optimus
 from trainyard.policy.order import Fifo, Ftf, Las, Sjf, Srsf, Srtf, Tiresias
@@ -70,6 +71,12 @@ ENTRIES: dict[str, Entry] = {
             ("size",),
             Optimus,
             "one worker or server at a time where it saves most (Optimus); mode=learn needs no profiles",
+        ),
+        Entry(
+            "lookahead",
+            ("size",),
+            Lookahead,
+            "smallest dominant share first, its best next few workers and servers by speed; ahead=5 tasks",
         ),
         Entry(
             "doubling",

@@ -93,7 +93,7 @@ class Reselection:
             target = np.zeros(self.held.size)
             target[rows] = demand[rows]
             return _Choice(rows, target)
-        ranked = self._ranked(barred)
+        ranked = self.ranked(barred)
         sizes = self.policy.size.sizes(self.snapshot, ranked)
         demand = self.table.column(C.GPUS)[ranked] if sizes is None else sizes.gpus.astype(np.float64)
         if not self.policy.order.preemptive:
@@ -111,7 +111,8 @@ class Reselection:
             return _Choice(ranked[fits], target, servers=servers)
         return self._from_pools(ranked, demand, target)._replace(servers=servers)
 
-    def _ranked(self, barred: Mask | None) -> Ints:
+    def ranked(self, barred: Mask | None = None) -> Ints:
+        """Return the rows that sizes are chosen for, first come first."""
         order, table = self.policy.order, self.table
         ranked = order.rank(self.snapshot)
         if not order.preemptive:
