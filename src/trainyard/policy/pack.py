@@ -20,7 +20,7 @@ from trainyard.policy.levels import (
     within,
 )
 from trainyard.policy.select import by_speed
-from trainyard.policy.servers import EPSILON, with_servers
+from trainyard.policy.servers import EPSILON, portions, with_servers
 from trainyard.policy.snapshot import Free
 from trainyard.policy.stages import Place, Request
 
@@ -31,9 +31,8 @@ def usable_gpus(request: Request, free: Free, nodes: NodeTable) -> Levels:
         return free.levels
     cpus = nodes.cpus_per_gpu if request.cpus_per_gpu is None else request.cpus_per_gpu
     memory = nodes.memory_per_gpu if request.memory_per_gpu is None else request.memory_per_gpu
-    by_cpu = np.floor((np.array(free.cpus) + EPSILON) / np.maximum(cpus, EPSILON))
-    by_memory = np.floor((np.array(free.memory_gb) + EPSILON) / np.maximum(memory, EPSILON))
-    return levels_of(np.minimum(free.gpus, np.minimum(by_cpu, by_memory)).astype(np.int64))
+    room = np.minimum(portions(free.cpus, cpus), portions(free.memory_gb, memory))
+    return levels_of(np.minimum(free.gpus, room))
 
 
 def by_type(request: Request, free: Free, nodes: NodeTable) -> Sequence[Levels]:
