@@ -7,7 +7,7 @@ from itertools import accumulate, chain, pairwise
 import numpy as np
 
 from trainyard.model.allocation import Share
-from trainyard.model.cluster import Floats, Ints, NodeTable
+from trainyard.model.cluster import Floats, NodeTable
 from trainyard.model.profile import Demand
 from trainyard.policy.levels import Parts
 from trainyard.policy.snapshot import Free
@@ -17,11 +17,9 @@ MANY = 1_000_000  # tasks on a node: more than fit
 EPSILON = 1e-6  # CPUs and gigabytes: far below what anybody asks for, far above rounding
 
 
-def portions(free: list[float], each: float | Floats) -> Ints:
-    """How many times there is so much of each; of nothing there is always enough."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        times = (np.array(free) + EPSILON) / each
-    return np.where(np.equal(each, 0.0), MANY, np.minimum(times, MANY)).astype(np.int64)
+def portions(free: list[float], each: float) -> Floats:
+    """How many times, not rounded, there is so much on each node; of nothing there is always enough."""
+    return (np.array(free) + EPSILON) / each if each else np.full(len(free), float(MANY))
 
 
 def with_servers(request: Request, workers: list[Share], free: Free, nodes: NodeTable) -> list[Share] | None:
@@ -65,6 +63,7 @@ def _rest(servers: int, demand: Demand, more: dict[int, int], free: Free) -> Par
     if not servers:
         return []
     room = np.minimum(portions(free.cpus, demand.cpus), portions(free.memory_gb, demand.memory_gb))
+    room = room.astype(np.int64)
     others = (room > 0).nonzero()[0]
     others = others[np.array(free.gpus)[others].argsort(kind="stable")]
     elsewhere = ((i, int(room[i])) for i in others.tolist() if i not in more)
