@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from trainyard.errors import TrainyardError
 from trainyard.learn.episode import Episode, Outcome, Scenario
 from trainyard.model.cluster import Floats, Ints
 from trainyard.policy.dl2.features import Features
@@ -25,7 +26,11 @@ class Step(NamedTuple):
 
 
 class BatchEnv:
-    """So many episodes side by side. `scenario(i)` gives the i-th; row b plays b, b + batch, b + 2 batch, ..."""
+    """So many episodes side by side. `scenario(i)` gives the i-th; row b plays b, b + batch, b + 2 batch, ...
+
+    With `episodes` there are only so many: a row that has none left is idle, its only legal action is stop,
+    and nothing comes of it.
+    """
 
     def __init__(
         self,
@@ -34,33 +39,42 @@ class BatchEnv:
         policy: Policy | None = None,
         features: Features | None = None,
         start: bool = True,
+        episodes: int | None = None,
     ) -> None:
         self.batch = batch
         self.outcomes: list[Outcome] = []  # of the episodes that ended, in the order in which they did
+        self.slots = Slots(batch, features or Features())
+        self.episodes: list[Episode | None] = [None] * batch  # None: idle
         self._scenario = scenario
         self._policy = policy or Policy("dl2")
         self._start = start
+        self._last = episodes
         self._rows: Ints = np.arange(batch)
-        self.slots = Slots(batch, features or Features())
-        self.episodes: list[Episode] = []
+
+    @property
+    def idle(self) -> bool:
+        """Whether all episodes are over."""
+        return not any(self.episodes)
 
     def reset(self) -> Observation:
         """Begin with the first episodes."""
         self.outcomes = []
-        self.episodes = [self._begin(b, b) for b in range(self.batch)]
+        for b in range(self.batch):
+            self._begin(b, b)
         return self.slots.observe()
 
     def step(self, actions: Ints) -> tuple[Observation, Step]:
         """Take one legal action in each episode; a slot also ends when nothing but stop is legal any more."""
         step = Step(*np.zeros((2, self.batch)), *np.zeros((2, self.batch), dtype=np.bool_))
-        for episode in self.episodes:
-            episode.decisions += 1
         ends: Bools = actions == STOP
         goes_on = self._rows[~ends]
         if goes_on.size:
             self.slots.act(goes_on, actions[goes_on])
         seen = self.slots.observe()
         ends |= ~seen.mask[:, 1:].any(axis=1)
+        for episode in self.episodes:
+            if episode is not None:
+                episode.decisions += 1
         if not ends.any():
             return seen, step
         for b in self._rows[ends].tolist():
@@ -70,20 +84,26 @@ class BatchEnv:
     def _end_slot(self, b: int, step: Step) -> None:
         """Run the slot and open the next one, of the next episode if this one is over."""
         episode = self.episodes[b]
+        if episode is None:
+            return
         episode.close(self.slots.rows[b], self.slots.sizes(b))
         over = not self._open(b, episode)
         step.job_slots[b], step.progress[b] = episode.rewards()
         step.slot_end[b], step.done[b] = True, over
         if over:
             self.outcomes.append(episode.outcome())
-            self.episodes[b] = self._begin(b, episode.number + self.batch)
+            self._begin(b, episode.number + self.batch)
 
-    def _begin(self, b: int, number: int) -> Episode:
-        episode = Episode(number, self._scenario(number), self._policy)
+    def _begin(self, b: int, number: int) -> None:
+        """Begin an episode in row b, or leave it idle."""
+        if self._last is not None and number >= self._last:
+            self.episodes[b] = None
+            self.slots.clear(b)
+            return
+        episode = self.episodes[b] = Episode(number, self._scenario(number), self._policy)
         if not self._open(b, episode):
-            raise ValueError(f"scenario {number} has no jobs")
+            raise TrainyardError(f"episode {number} has no jobs")
         episode.rewards()  # nothing happened before the first slot
-        return episode
 
     def _open(self, b: int, episode: Episode) -> bool:
         found = episode.open()

@@ -91,7 +91,7 @@ class Episode:
         self.simulator.decide()
 
     def rewards(self) -> tuple[float, float]:
-        """Return job-slots spent since the last call, below zero, and work done, each job's whole being one."""
+        """Return minus the job-slots spent since the last call, and the work done, a whole job being one."""
         snapshot = self.simulator.yard.snapshot(self.simulator.now_s)
         spent, self._met = snapshot.met - self._met, snapshot.met
         total: Floats = snapshot.table.column(Column.TOTAL)

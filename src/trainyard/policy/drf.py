@@ -56,10 +56,9 @@ class Drf(Size):
             _, cpus, memory_gb = capacity(snapshot)
             best = snapshot.sensitivity.best_demands(jobs)
             units = np.column_stack([units[:, 0], best[0] / cpus, best[1] / memory_gb])
-        dominant: Floats = (
-            units.reshape(-1, 3).max(axis=1, initial=0.0) / snapshot.table.column(C.WEIGHT)[ranked]
-        )
-        return dominant.tolist()
+        dominant = units.reshape(-1, 3).max(axis=1, initial=0.0)
+        shares: list[float] = (dominant / snapshot.table.column(C.WEIGHT)[ranked]).tolist()
+        return shares
 
 
 def _unit(job: Job, total: Vector) -> Vector:

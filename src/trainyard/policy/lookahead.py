@@ -1,9 +1,9 @@
 """Size stage: dominant resource fairness that asks the speed model what to add, looking a few tasks ahead.
 
 Every job starts with its fewest workers and one server. Then, again and again, the job with the smallest
-weighted dominant share takes those of its next tasks, up to five workers and servers in any mixture, that bring
-most speed per task. A job that no such step makes faster, or for which none fits, has enough. One task at a time
-would stop too early: the second server may bring nothing and the third a lot.
+weighted dominant share takes those of its next tasks, up to five workers and servers in any mixture, that
+bring most speed per task. A job that no such step makes faster, or for which none fits, has enough. One task
+at a time would stop too early: the second server may bring nothing and the third a lot.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ class Grower(NamedTuple):
 
     def share(self, size: Numbers) -> float:
         """Weighted dominant share of the cluster at this size."""
-        return -min(without(without((0.0, 0.0, 0.0), self.worker, size[0]), self.server, size[1])) / self.weight
+        return (
+            -min(without(without((0.0, 0.0, 0.0), self.worker, size[0]), self.server, size[1])) / self.weight
+        )
 
 
 class Lookahead(Size):

@@ -45,9 +45,8 @@ def with_servers(request: Request, workers: list[Share], free: Free, nodes: Node
 
 def evenly(servers: int, workers: list[int]) -> list[int]:
     """Split servers over nodes in proportion to the workers there."""
-    each, ends = servers / sum(workers), [0]
-    for upto in accumulate(workers):
-        ends.append(round(upto * each))
+    each = servers / sum(workers)
+    ends = [round(upto * each) for upto in accumulate(workers, initial=0)]
     return [end - begin for begin, end in pairwise(ends)]
 
 

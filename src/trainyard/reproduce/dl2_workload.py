@@ -1,8 +1,8 @@
 """The setting of the DL2 paper's simulator: nodes, eight kinds of jobs, arrivals, traces.
 
-A node there has 8 CPU slots and 8 GPU slots (4 of them are one GPU), and the workers of two kinds of jobs use no
-GPU. Our workers always sit on a GPU each, so a node here has 4 GPUs that stand for seats, which never run out
-before its 8 CPUs do (every task takes 2), and its 8 GB of memory stand for the GPU slots.
+A node there has 8 CPU slots and 8 GPU slots (4 of them are one GPU), and the workers of two kinds of jobs
+use no GPU. Our workers always sit on a GPU each, so a node here has 4 GPUs that stand for seats, which never
+run out before its 8 CPUs do (every task takes 2), and its 8 GB of memory stand for the GPU slots.
 
 Speeds are those of Optimus's function, fitted to the measurements that the authors published:
 
@@ -44,7 +44,7 @@ class Kind(NamedTuple):
     fit: tuple[float, float, float, float, float]
 
 
-# Sizes and lengths: the catalogue of the public simulator. Fits: non-negative least squares of relative errors.
+# Sizes and lengths: the catalogue of the public simulator. Fits: non-negative least squares, relative errors.
 KINDS = (
     Kind("resnet-50", 115, 0.30, True, 32, (0.00394011, 0.417771, 0.421311, 0.00737252, 0.0)),
     Kind("vgg-16", 115, 0.96, True, 32, (0.0169504, 0.581170, 0.807238, 0.135579, 0.0)),
@@ -58,12 +58,18 @@ KINDS = (
 
 # Jobs per slot, from Google's cluster trace as the public simulator carries it, by their number at most.
 GOOGLE = {
-    3: "2 57 3 3 3 4 3 3 2 2 2 2 3 3 3 2 3 3 3 3 3 2 2 3 4 3 2 2 2 1 2 2 2 2 2 2 3 3 1 2 2 1 2 2 2 2 2 2 2 1 2 1 2"
-    " 3 3 3 3 3 2 2 2 2 3 2 1 2 1 2 2 2 2 2 2 3 2",
-    5: "4 10 5 4 5 6 5 4 3 3 4 3 4 5 5 4 5 5 5 5 4 3 3 4 6 4 3 3 3 2 3 3 3 4 3 3 4 4 2 3 3 2 3 3 3 3 3 3 3 2 2 2 4"
-    " 4 4 4 4 4 4 4 3 4 4 3 2 4 2 3 3 4 3 3 3 4 3",
-    10: "6 134 8 7 8 10 9 7 6 5 6 5 7 8 9 6 8 8 8 8 7 5 5 7 9 7 5 5 5 3 5 6 4 6 6 6 7 7 4 5 5 3 5 5 4 6 5 6 5 3 4 4 6"
-    " 7 7 7 7 7 6 6 6 6 7 6 4 6 4 5 4 6 5 6 5 7 6",
+    3: (
+        "2 57 3 3 3 4 3 3 2 2 2 2 3 3 3 2 3 3 3 3 3 2 2 3 4 3 2 2 2 1 2 2 2 2 2 2 3 3 1 2 2 1 2 2 2 2 2 2 2 "
+        "1 2 1 2 3 3 3 3 3 2 2 2 2 3 2 1 2 1 2 2 2 2 2 2 3 2"
+    ),
+    5: (
+        "4 10 5 4 5 6 5 4 3 3 4 3 4 5 5 4 5 5 5 5 4 3 3 4 6 4 3 3 3 2 3 3 3 4 3 3 4 4 2 3 3 2 3 3 3 3 3 3 3 "
+        "2 2 2 4 4 4 4 4 4 4 4 3 4 4 3 2 4 2 3 3 4 3 3 3 4 3"
+    ),
+    10: (
+        "6 134 8 7 8 10 9 7 6 5 6 5 7 8 9 6 8 8 8 8 7 5 5 7 9 7 5 5 5 3 5 6 4 6 6 6 7 7 4 5 5 3 5 5 4 6 5 6 "
+        "5 3 4 4 6 7 7 7 7 7 6 6 6 6 7 6 4 6 4 5 4 6 5 6 5 7 6"
+    ),
 }
 
 

@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trainyard.model.cluster import Floats, Ints
-from trainyard.policy.predict import Told
-from trainyard.policy.snapshot import Column
+from trainyard.policy.snapshot import Column, Snapshot
 
 if TYPE_CHECKING:
     from trainyard.policy.dl2.slot import Slots
@@ -74,48 +73,52 @@ class Features:
         self.of_cluster = len(CLUSTER)
         self.moving = slice(self.of_job - len(MOVING), self.of_job)
 
-    def fixed(self, slots: Slots, b: int, beliefs: Told, slot_s: float) -> Floats:
+    def fixed(self, slots: Slots, b: int, snapshot: Snapshot, slot_s: float) -> Floats:
         """Numbers of the jobs of slot b that stay through it; the others are left open."""
-        snapshot, rows = beliefs.snapshot, slots.rows[b]
-        n, table = rows.size, snapshot.table
-        active = table.data[:, rows]
-        dominant = slots.parts[b, :n].max(axis=2) * n
-        values = np.zeros((n, self.of_job))
-        values[:, 0] = 1.0
-        values[:, 1] = beliefs.left[rows] / active[C.TOTAL]
-        values[:, 2] = np.log1p(np.minimum(slots.left[b, :n], LONG))
-        values[:, 3] = np.log1p((snapshot.now_s - active[C.ARRIVAL]) / slot_s)
-        attained = active[C.ATTAINED] + active[C.HELD] * (snapshot.now_s - active[C.HELD_SINCE])
-        values[:, 4] = np.log1p(attained / slot_s)
-        values[:, 5] = slots.apart[b, :n]
-        values[:, 6:8] = dominant
-        values[:, 8] = np.log1p(active[C.HELD])
-        running, jobs = snapshot.running, [table.jobs[row] for row in rows.tolist()]
-        held = [running.get(job.job_id) for job in jobs]
-        values[:, 9] = np.log1p([0 if has is None else has.servers for has in held])
-        values[:, 10] = np.array([snapshot.restart_cost(job) for job in jobs]) / slot_s
+        rows, n, table, jobs = slots.rows[b], int(slots.count[b]), snapshot.table, slots.jobs
+        held, since, attained = table.data[[C.HELD, C.HELD_SINCE, C.ATTAINED]][:, rows]
+        each = [table.jobs[row] for row in rows.tolist()]
+        has = [snapshot.running.get(job.job_id) for job in each]
+        values = np.zeros((self.of_job, n))
+        values[0] = 1.0
+        values[1] = jobs.undone[b, :n]
+        values[2] = np.log1p(np.minimum(jobs.left[b, :n], LONG))
+        values[3] = np.log1p(jobs.age[b, :n])
+        values[4] = np.log1p((attained + held * (snapshot.now_s - since)) / slot_s)
+        values[5] = slots.kinds.apart[jobs.kind[b, :n]]
+        values[6:8] = jobs.parts[b, :n].max(axis=2).T * n
+        values[8] = np.log1p(held)
+        values[9] = np.log1p([0 if holds is None else holds.servers for holds in has])
+        values[10] = [snapshot.restart_cost(job) for job in each]
+        values[10] /= slot_s
         if self.names:
-            index = {name: i for i, name in enumerate(self.names, len(FIXED))}
-            which = [index.get(slots.kinds.names[kind], -1) for kind in slots.kind[b, :n].tolist()]
-            known = np.flatnonzero(np.array(which) >= 0)
-            values[known, np.array(which)[known]] = 1.0
-        return values
+            number = self.number(slots.kinds.names)[jobs.kind[b, :n]]
+            values[len(FIXED) : len(FIXED) + len(self.names)] = (
+                number == np.arange(1, len(self.names) + 1)[:, None]
+            )
+        return values.T
+
+    def number(self, names: list[str]) -> Ints:
+        """Return which of the names each is, from 1; 0 if none."""
+        index = {name: i for i, name in enumerate(self.names, 1)}
+        return np.array([index.get(name, 0) for name in names], dtype=np.int64)
 
     def of_size(self, slots: Slots, at: Ints, j: Ints) -> Floats:
         """Numbers of these jobs that follow from their sizes."""
-        kinds, kind = slots.kinds, slots.kind[at, j]
-        w, p, jobs = slots.workers[at, j], slots.servers[at, j], slots.count[at]
-        most_w, most_p = slots.most_workers[at, j], slots.most_servers[at, j]
-        base, stride, peak = kinds.base[kind], kinds.stride[kind], kinds.peak[kind]
-        more_w = np.minimum(np.where(w, w + 1, slots.least[at, j]), most_w) * stride + base
-        more_p = np.minimum(p + 1, most_p)
-        here = base + w * stride
-        speeds = kinds.speeds[np.stack([here + p, more_w + p, here + more_p, more_w + more_p])] / peak
+        kinds, jobs = slots.kinds, slots.jobs
+        kind, w, p, parts = (array[at, j] for array in (jobs.kind, jobs.workers, jobs.servers, jobs.parts))
+        most_w, most_p = kinds.most_workers[kind], kinds.most_servers[kind]
+        base, stride = kinds.base[kind], kinds.stride[kind]
+        here, more_p = base + w * stride, np.minimum(p + 1, most_p)
+        more_w = base + np.minimum(np.where(w, w + 1, kinds.least[kind]), most_w) * stride
+        speeds = (
+            kinds.speeds[np.stack([here + p, more_w + p, here + more_p, more_w + more_p])] / kinds.peak[kind]
+        )
         now, log = speeds[0], np.log(np.maximum(speeds, FEW))
-        share = (w[:, None] * slots.parts[at, j, 0] + p[:, None] * slots.parts[at, j, 1]).max(axis=1)
-        left = slots.left[at, j] / np.maximum(now, FEW)
+        share = (w[:, None] * parts[:, 0] + p[:, None] * parts[:, 1]).max(axis=1)
+        left = jobs.left[at, j] / np.maximum(now, FEW)
         values = np.empty((len(MOVING), at.size))
-        values[0], values[1] = share, share * jobs
+        values[0], values[1] = share, share * slots.count[at]
         np.log1p([w, p], out=values[2:4])
         values[4], values[5] = w / most_w, p / np.maximum(most_p, 1)
         values[6] = now
@@ -125,11 +128,9 @@ class Features:
         values[14] = np.log1p(np.minimum(left, LONG))
         return values.T
 
-    def cluster(self, slots: Slots, at: Ints, out: Singles) -> None:
-        """Numbers of the clusters of these slots."""
-        jobs = np.maximum(slots.count[at], 1)
+    def of_clusters(self, slots: Slots, at: Ints) -> None:
+        """Note the numbers of the clusters of these slots."""
         room = np.maximum(slots.room[at], 0.0)
-        smallest = slots.smallest[at]
-        out[at, :3] = room
-        out[at, 3] = np.log1p(jobs)
-        out[at, 4] = np.log1p((room / np.maximum(smallest, 1e-9)).min(axis=1))
+        slots.cluster[at, :3] = room
+        slots.cluster[at, 3] = np.log1p(slots.count[at])
+        slots.cluster[at, 4] = np.log1p((room / np.maximum(slots.smallest[at], FEW)).min(axis=1))

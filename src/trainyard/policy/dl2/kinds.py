@@ -34,7 +34,9 @@ class Kinds:
         self.most_workers: Ints = np.zeros(0, dtype=np.int64)
         self.most_servers: Ints = np.zeros(0, dtype=np.int64)
         self.apart: Bools = np.zeros(0, dtype=np.bool_)
-        self.demand: Floats = np.zeros((0, 2, 3))  # GPUs, CPUs, GB of a worker and of a server; NaN: its share
+        self.demand: Floats = np.zeros(
+            (0, 2, 3)
+        )  # GPUs, CPUs, GB of a worker and of a server; NaN: its share
         self.names: list[str] = []
         self._number: dict[tuple[object, ...], int] = {}
         self._kept: list[object] = []  # so that their ids stay their own
