@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trainyard.errors import InputError
 from trainyard.model.cluster import Floats, Ints
 from trainyard.policy.hysteresis import settle
 from trainyard.policy.predict import Beliefs, Told
@@ -46,8 +45,6 @@ class Lookahead(Size):
     """Gives the job with the smallest dominant share its best next tasks, up to `ahead` at once."""
 
     def __init__(self, ahead: int = 5, hysteresis: bool = True) -> None:
-        if ahead < 1:
-            raise InputError(f"ahead={ahead} looks nowhere; give a number of tasks from 1 up")
         self.ahead = ahead
         self.hysteresis = hysteresis
 
