@@ -103,7 +103,6 @@ class BatchEnv:
         episode = self.episodes[b] = Episode(number, self._scenario(number), self._policy)
         if not self._open(b, episode):
             raise TrainyardError(f"episode {number} has no jobs")
-        episode.rewards()  # nothing happened before the first slot
 
     def _open(self, b: int, episode: Episode) -> bool:
         found = episode.open()

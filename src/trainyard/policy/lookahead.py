@@ -85,8 +85,9 @@ class Steps:
     """Finds the best step of a job, and remembers it for all that are alike."""
 
     def __init__(self, ahead: int) -> None:
-        added = np.add.outer(np.arange(ahead + 1), np.arange(ahead + 1))
         self.reach = ahead + 1
+        self.workers, self.servers = np.indices((self.reach, self.reach, 1))[:2]
+        added = (self.workers + self.servers)[:, :, 0]
         self.per_task: Floats = np.where((added > 0) & (added <= ahead), 1.0 / np.maximum(added, 1), 0.0)
         self._known: dict[tuple[int, Numbers], Numbers] = {}
 
@@ -100,9 +101,8 @@ class Steps:
         if min(_left(room, grower, more)) >= 0:
             return more
         gains = self._gains(grower, size)
-        for workers, servers in np.argwhere(gains > 0).tolist():
-            if min(_left(room, grower, (workers, servers))) < 0:
-                gains[workers, servers] = 0.0
+        takes = self.workers * grower.worker + self.servers * grower.server
+        gains *= (takes <= room).all(axis=2)[: gains.shape[0], : gains.shape[1]]
         return _largest(gains)
 
     def all_gains(self, speeds: Floats) -> Floats:
