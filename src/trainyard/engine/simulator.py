@@ -155,10 +155,17 @@ class Simulator:
 
     def advance(self) -> bool:
         """Go on to the next moment at which the policy has to decide; False if there is none any more."""
-        jobs, ended, last_s = len(self.jobs), self._ended, self._last_s
+        jobs, ended, last_s, heap = len(self.jobs), self._ended, self._last_s, self._heap
         while len(ended) < jobs and (at := self._next_time()) <= last_s:
-            self.now_s = at
-            due = self._happen_at(at)
+            self.now_s, due = at, False
+            while heap and heap[0] < (at, ARRIVAL):
+                due |= self._happen(heappop(heap))
+            while self._arrivals[self._next_arrival] == at:
+                self.yard.handle(JobSubmitted(at, self.jobs[self._next_arrival]))  # only a decision starts it
+                self._next_arrival += 1
+                due = True
+            while heap and heap[0][0] == at:
+                due |= self._happen(heappop(heap))
             if self._progress is not None:
                 self._progress(len(ended))
             if due:
@@ -186,19 +193,6 @@ class Simulator:
         ended = self._ended.values()
         finish_s: Floats = np.array([end.finish_s for end in ended])
         return finish_s, np.array([end.job.arrival_s for end in ended])
-
-    def _happen_at(self, at: float) -> bool:
-        """Let everything happen that happens at this moment; return whether a decision is due."""
-        due, heap = False, self._heap
-        while heap and heap[0] < (at, ARRIVAL):
-            due |= self._happen(heappop(heap))
-        while self._arrivals[self._next_arrival] == at:
-            self.yard.handle(JobSubmitted(at, self.jobs[self._next_arrival]))  # only a decision starts it
-            self._next_arrival += 1
-            due = True
-        while heap and heap[0][0] == at:
-            due |= self._happen(heappop(heap))
-        return due
 
     def _happen(self, entry: Entry) -> bool:
         """Pass an event to the core; return whether a decision is due."""
