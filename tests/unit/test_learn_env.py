@@ -31,7 +31,7 @@ def ring(number):
         Job(
             str(i),
             float(draw.randint(20)) * 60.0,
-            1,
+            2,
             duration_s=float(draw.randint(600, 3000)),
             profile=zoo_profile(("resnet50", "bert-large", "vgg16")[draw.randint(3)]),
             min_gpus=int(draw.randint(1, 3)),
