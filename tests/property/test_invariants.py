@@ -26,6 +26,7 @@ SIZES = [
     "doubling",
     "doubling(mode=explore,explore_s=20)",
     "optimus(hysteresis=false)",
+    "lookahead",
     "optimus(mode=learn,explore_s=20)",
     "smd",
     "smd(charge=used,utility=inverse)",

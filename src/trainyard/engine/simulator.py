@@ -36,8 +36,9 @@ from trainyard.engine.states import State
 from trainyard.engine.yard import Yard
 from trainyard.errors import InputError, TrainyardError
 from trainyard.model.allocation import Plan
-from trainyard.model.cluster import Cluster
+from trainyard.model.cluster import Cluster, Floats
 from trainyard.model.job import Job
+from trainyard.model.speed import SpeedModel
 from trainyard.policy.pipeline import Policy
 from trainyard.policy.snapshot import Column, Snapshot
 from trainyard.quiet import no_collection
@@ -93,6 +94,7 @@ class Simulator:
         options: Options | None = None,
         failures: Iterable[Failure] = (),
         progress: Callable[[int], None] | None = None,
+        speed: SpeedModel | None = None,
     ) -> None:
         self.options = options or Options()
         self.policy = policy
@@ -104,6 +106,7 @@ class Simulator:
             restart_s=self.options.restart_s,
             start_s=self.options.start_s,
             seed=self.options.seed,
+            speed=speed,
         )
         self.now_s = 0.0
         self._round_s = self.options.round_s
@@ -119,6 +122,8 @@ class Simulator:
         self._round = -1  # the latest round that is on the heap
         self._ended: dict[str, Ended] = {}
         self._levels = array("d")  # four numbers for each moment
+        self._last_s = min(self.options.until_s, sys.float_info.max)
+        self._push_failure()
 
     def run(self) -> Result:
         """Simulate until every job is done, or until the given time."""
@@ -128,12 +133,8 @@ class Simulator:
 
     def _run(self) -> float:
         """Step through time; return when it ended."""
-        self._push_failure()
-        last_s, jobs, ended = min(self.options.until_s, sys.float_info.max), len(self.jobs), self._ended
-        while len(ended) < jobs and (at := self._next_time()) <= last_s:
-            self._step(at)
-            if self._progress is not None:
-                self._progress(len(ended))
+        while self.advance():
+            self.decide()
         if self._unfinished() and math.isinf(self.options.until_s):
             stuck, record = next(iter(self.yard.records.items()))
             asked, there = record.job.gpus, self.yard.cluster.gpus
@@ -152,24 +153,46 @@ class Simulator:
         arrival, heap = self._arrivals[self._next_arrival], self._heap
         return heap[0][0] if heap and heap[0][0] < arrival else arrival
 
-    def _step(self, at: float) -> None:
-        """Let everything happen that happens at this moment, then decide if it is time to."""
-        self.now_s = at
-        due, heap = False, self._heap
-        while heap and heap[0] < (at, ARRIVAL):
-            due |= self._happen(heappop(heap))
-        while self._arrivals[self._next_arrival] == at:
-            self.yard.handle(JobSubmitted(at, self.jobs[self._next_arrival]))  # only a decision starts it
-            self._next_arrival += 1
-            due = True
-        while heap and heap[0][0] == at:
-            due |= self._happen(heappop(heap))
-        if due:
-            if self._round_s is None:
-                self._carry_out(self.yard.handle(DecisionDue(at)))
-            else:
-                self._decide_or_wait(at, self._round_s)
-            self._note_levels(at)
+    def advance(self) -> bool:
+        """Go on to the next moment at which the policy has to decide; False if there is none any more."""
+        jobs, ended, last_s, heap = len(self.jobs), self._ended, self._last_s, self._heap
+        while len(ended) < jobs and (at := self._next_time()) <= last_s:
+            self.now_s, due = at, False
+            while heap and heap[0] < (at, ARRIVAL):
+                due |= self._happen(heappop(heap))
+            while self._arrivals[self._next_arrival] == at:
+                self.yard.handle(JobSubmitted(at, self.jobs[self._next_arrival]))  # only a decision starts it
+                self._next_arrival += 1
+                due = True
+            while heap and heap[0][0] == at:
+                due |= self._happen(heappop(heap))
+            if self._progress is not None:
+                self._progress(len(ended))
+            if due:
+                if self._round_s is None or self._round_begins(at, self._round_s):
+                    return True
+                self._note_levels(at)
+        return False
+
+    def decide(self) -> None:
+        """Ask the policy, and do what it says."""
+        at, round_s = self.now_s, self._round_s
+        self._carry_out(self.yard.handle(DecisionDue(at)))
+        # With nobody running and nothing to come another round would decide the same.
+        if round_s is not None and (self.yard.running or self._next_time() < math.inf):
+            self._plan_round(round(at / round_s) + 1, round_s)
+        self._note_levels(at)
+
+    @property
+    def arrived(self) -> int:
+        """Jobs that have come so far."""
+        return self._next_arrival
+
+    def finishes(self) -> tuple[Floats, Floats]:
+        """Return when the jobs that are over ended, and when they came, in seconds."""
+        ended = self._ended.values()
+        finish_s: Floats = np.array([end.finish_s for end in ended])
+        return finish_s, np.array([end.job.arrival_s for end in ended])
 
     def _happen(self, entry: Entry) -> bool:
         """Pass an event to the core; return whether a decision is due."""
@@ -187,17 +210,15 @@ class Simulator:
         self._carry_out(self.yard.handle(event))
         return True
 
-    def _decide_or_wait(self, at: float, round_s: float) -> None:
-        """Decide if a round begins now; see to it that the next one will be there."""
+    def _round_begins(self, at: float, round_s: float) -> bool:
+        """Whether a round begins now; if not, see to it that the next one will be there."""
         rounds = at / round_s
-        number = round(rounds)
-        if abs(rounds - number) < 1e-9:
-            self._carry_out(self.yard.handle(DecisionDue(at)))
-            if not self.yard.running and self._next_time() == math.inf:
-                return  # nothing will ever change: another round would decide the same
-            number += 1
-        else:
-            number = math.ceil(rounds)
+        if abs(rounds - round(rounds)) < 1e-9:
+            return True
+        self._plan_round(math.ceil(rounds), round_s)
+        return False
+
+    def _plan_round(self, number: int, round_s: float) -> None:
         if self._round < number and len(self.yard.table):
             self._round = number
             self._push(number * round_s, DECISION, DecisionDue(number * round_s))

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from trainyard.model.allocation import Allocation, Share
-from trainyard.model.cluster import NodeTable
+from trainyard.model.cluster import Floats, NodeTable
 from trainyard.policy.levels import (
     Levels,
     Parts,
@@ -20,7 +20,7 @@ from trainyard.policy.levels import (
     within,
 )
 from trainyard.policy.select import by_speed
-from trainyard.policy.servers import EPSILON, with_servers
+from trainyard.policy.servers import EPSILON, portions, with_servers
 from trainyard.policy.snapshot import Free
 from trainyard.policy.stages import Place, Request
 
@@ -29,11 +29,16 @@ def usable_gpus(request: Request, free: Free, nodes: NodeTable) -> Levels:
     """GPUs per node that this job could take, given the CPUs and memory that must go with each."""
     if free.plain and request.cpus_per_gpu is None and request.memory_per_gpu is None:
         return free.levels
-    cpus = nodes.cpus_per_gpu if request.cpus_per_gpu is None else request.cpus_per_gpu
-    memory = nodes.memory_per_gpu if request.memory_per_gpu is None else request.memory_per_gpu
-    by_cpu = np.floor((np.array(free.cpus) + EPSILON) / np.maximum(cpus, EPSILON))
-    by_memory = np.floor((np.array(free.memory_gb) + EPSILON) / np.maximum(memory, EPSILON))
-    return levels_of(np.minimum(free.gpus, np.minimum(by_cpu, by_memory)).astype(np.int64))
+    room: Floats = np.array(free.gpus, dtype=np.float64)
+    for own, share, left in (
+        (request.cpus_per_gpu, nodes.cpus_per_gpu, free.cpus),
+        (request.memory_per_gpu, nodes.memory_per_gpu, free.memory_gb),
+    ):
+        if own is None:
+            np.minimum(room, (np.array(left) + EPSILON) / np.maximum(share, EPSILON), out=room)
+        elif own:
+            np.minimum(room, portions(left, own), out=room)
+    return levels_of(room.astype(np.int64))
 
 
 def by_type(request: Request, free: Free, nodes: NodeTable) -> Sequence[Levels]:

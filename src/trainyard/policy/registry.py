@@ -12,6 +12,7 @@ from trainyard.policy.even import Even
 from trainyard.policy.fixed import Fixed
 from trainyard.policy.gavel import Gavel
 from trainyard.policy.hadar import Hadar
+from trainyard.policy.lookahead import Lookahead
 from trainyard.policy.market.stage import Market
 from trainyard.policy.opt import SynergyOpt
 from trainyard.policy.optimus import Optimus
@@ -75,6 +76,12 @@ ENTRIES: dict[str, Entry] = {
             ("size",),
             Optimus,
             "one worker or server at a time where it saves most (Optimus); mode=learn needs no profiles",
+        ),
+        Entry(
+            "lookahead",
+            ("size",),
+            Lookahead,
+            "smallest dominant share first, its best next few workers and servers by speed; ahead=5 tasks",
         ),
         Entry(
             "doubling",

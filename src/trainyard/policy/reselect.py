@@ -95,7 +95,7 @@ class Reselection:
             target = np.zeros(self.held.size)
             target[rows] = demand[rows]
             return _Choice(rows, target)
-        ranked = self._ranked(barred)
+        ranked = self.ranked(barred)
         sizes = self.policy.size.sizes(self.snapshot, ranked)
         self.notes = {} if sizes is None else sizes.notes
         if sizes is not None and sizes.mix is not None:
@@ -116,7 +116,8 @@ class Reselection:
             return _Choice(ranked[fits], target, servers=servers)
         return self._from_pools(ranked, demand, target)._replace(servers=servers)
 
-    def _ranked(self, barred: Mask | None) -> Ints:
+    def ranked(self, barred: Mask | None = None) -> Ints:
+        """Return the rows that sizes are chosen for, first come first."""
         order, table = self.policy.order, self.table
         ranked = order.rank(self.snapshot)
         if not order.preemptive:
@@ -220,16 +221,26 @@ class Reselection:
             yield gpus
             yield from self.policy.size.smaller(self.table.jobs[row], gpus)
 
+    def _shapes(self, row: int, gpus: int, servers: int) -> Iterator[tuple[int, int]]:
+        """Sizes to try with their servers; the smallest also with fewer of these."""
+        some = servers
+        for size in self._sizes(row, gpus):
+            some = max(1, round(servers * size / gpus)) if servers else 0
+            yield size, some
+        while some > 1:
+            some //= 2
+            yield size, some
+
     def _put(
         self, row: int, gpus: int, gpu_type: int, scratch: Free, servers: int | None = None
     ) -> Allocation | None:
         """Place one job, on GPUs of the chosen type or, where only these lack CPUs or memory, of another."""
         own_type = int(self.table.cells[C.TYPE][row])
         types = (own_type,) if gpu_type in (-1, own_type) else (gpu_type, own_type)
-        for size, type_ in product(self._sizes(row, gpus), types):
+        for (size, some), type_ in product(self._shapes(row, gpus, servers or 0), types):
             request = self.policy.tune.request(self.snapshot, self.table.jobs[row], size, type_)
-            if servers:
-                request = request._replace(servers=max(1, round(servers * size / gpus)))
+            if some:
+                request = request._replace(servers=some)
             allocation = self.policy.place.put(request, scratch, self.snapshot.nodes, self.snapshot.seed)
             if allocation is not None:
                 return allocation
