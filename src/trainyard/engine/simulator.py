@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 import sys
-import time
-from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from operator import attrgetter
-from typing import Any
+from time import perf_counter
 
 import numpy as np
-import numpy.typing as npt
 
 from trainyard.engine.events import (
     DecisionDue,
@@ -76,9 +73,9 @@ class TimedPolicy:
 
     def __call__(self, snapshot: Snapshot) -> Plan:
         """Return the policy's plan."""
-        began = time.perf_counter()
+        began = perf_counter()
         plan = self._decide(snapshot)
-        self.spent_s.append(time.perf_counter() - began)
+        self.spent_s.append(perf_counter() - began)
         return plan
 
 
@@ -97,7 +94,7 @@ class Simulator:
         self.options = options or Options()
         self.policy = policy
         self._decide = TimedPolicy(policy)
-        self.jobs = sorted(jobs, key=lambda job: job.arrival_s)
+        self.jobs = sorted(jobs, key=attrgetter("arrival_s"))
         self.yard = Yard(
             cluster,
             self._decide,
@@ -118,13 +115,13 @@ class Simulator:
         self._next_arrival = 0
         self._round = -1  # the latest round that is on the heap
         self._ended: dict[str, Ended] = {}
-        self._levels = array("d")  # four numbers for each moment
+        self._levels: list[float] = []  # four numbers for each moment
 
     def run(self) -> Result:
         """Simulate until every job is done, or until the given time."""
-        began = time.perf_counter()
+        began = perf_counter()
         with no_collection():
-            return self._result(self._run(), time.perf_counter() - began)
+            return self._result(self._run(), perf_counter() - began)
 
     def _run(self) -> float:
         """Step through time; return when it ended."""
@@ -155,21 +152,22 @@ class Simulator:
     def _step(self, at: float) -> None:
         """Let everything happen that happens at this moment, then decide if it is time to."""
         self.now_s = at
-        due, heap = False, self._heap
-        while heap and heap[0] < (at, ARRIVAL):
+        due, heap, yard = False, self._heap, self.yard
+        while heap and heap[0][0] == at and heap[0][1] < ARRIVAL:
             due |= self._happen(heappop(heap))
         while self._arrivals[self._next_arrival] == at:
-            self.yard.handle(JobSubmitted(at, self.jobs[self._next_arrival]))  # only a decision starts it
+            yard.handle(JobSubmitted(at, self.jobs[self._next_arrival]))  # only a decision starts it
             self._next_arrival += 1
             due = True
         while heap and heap[0][0] == at:
             due |= self._happen(heappop(heap))
         if due:
             if self._round_s is None:
-                self._carry_out(self.yard.handle(DecisionDue(at)))
+                self._carry_out(yard.handle(DecisionDue(at)))
             else:
                 self._decide_or_wait(at, self._round_s)
-            self._note_levels(at)
+            running = len(yard.running)
+            self._levels += at, len(yard.records) - running, running, yard.up_gpus - yard.free.total
 
     def _happen(self, entry: Entry) -> bool:
         """Pass an event to the core; return whether a decision is due."""
@@ -233,10 +231,6 @@ class Simulator:
             back = failure.time_s + failure.repair_s
             self._push(back, NODE, NodeRepaired(back, failure.node))
 
-    def _note_levels(self, at: float) -> None:
-        yard = self.yard
-        self._levels.extend((at, len(yard.waiting), len(yard.running), yard.up_gpus - yard.free.total))
-
     def _result(self, end_s: float, wall_s: float) -> Result:
         levels = np.array(self._levels).reshape(-1, 4)
         counts = levels[:, 1:].astype(np.int64)
@@ -256,21 +250,18 @@ def _outcomes(jobs: Sequence[Job], ended: dict[str, Ended], yard: Yard, end_s: f
     """Gather what became of every job, in order of arrival; some may still be active."""
     ends = [ended.get(job.job_id) or _so_far(job, yard, end_s) for job in jobs]
 
-    def column(name: str, kind: type = np.float64) -> npt.NDArray[Any]:
-        return np.array(list(map(attrgetter(name), ends)), dtype=kind)
-
     return Outcomes(
         [job.job_id for job in jobs],
         [job.tenant for job in jobs],
         np.array([job.gpus for job in jobs], dtype=np.int64),
         np.array([job.arrival_s for job in jobs], dtype=np.float64),
-        column("first_start_s"),
-        column("finish_s"),
-        column("ideal_s"),
-        column("fair_s"),
-        column("gpu_s"),
-        column("restarts", np.int64),
-        column("preemptions", np.int64),
+        np.array([end.first_start_s for end in ends], dtype=np.float64),
+        np.array([end.finish_s for end in ends], dtype=np.float64),
+        np.array([end.ideal_s for end in ends], dtype=np.float64),
+        np.array([end.fair_s for end in ends], dtype=np.float64),
+        np.array([end.gpu_s for end in ends], dtype=np.float64),
+        np.array([end.restarts for end in ends], dtype=np.int64),
+        np.array([end.preemptions for end in ends], dtype=np.int64),
     )
 
 

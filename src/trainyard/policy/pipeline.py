@@ -39,6 +39,6 @@ class Policy:
         """Return who starts, stops, moves or changes size."""
         if self.order.preemptive or not isinstance(self.size, Fixed):
             return Reselection(self, self.tune.ground(snapshot)).run()
-        if snapshot.free.total and len(snapshot.waiting):
+        if snapshot.free.total and len(snapshot.table.jobs) > len(snapshot.running):
             return Starts(self, self.tune.ground(snapshot)).run()
         return {}

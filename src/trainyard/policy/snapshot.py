@@ -77,8 +77,7 @@ class JobTable:
         self.gpus += job.gpus
         self.particular += job.particular
         self.row_of[job.job_id] = row
-        for cells, value in zip(self.cells, values, strict=True):
-            cells[row] = value
+        self.data[:, row] = values
 
     def remove(self, job_id: str) -> None:
         """Drop a row; the last row takes its place."""
@@ -139,13 +138,13 @@ class Free:
 
     def take(self, index: dict[str, int], shares: tuple[Share, ...]) -> None:
         """Debit what an allocation holds."""
-        for share in shares:
-            self.add(index[share[0]], -share[1], -share[3], -share[4])
+        for node, gpus, _, cpus, memory_gb in shares:
+            self.add(index[node], -gpus, -cpus, -memory_gb)
 
     def give(self, index: dict[str, int], shares: tuple[Share, ...]) -> None:
         """Credit what an allocation held."""
-        for share in shares:
-            self.add(index[share[0]], share[1], share[3], share[4])
+        for node, gpus, _, cpus, memory_gb in shares:
+            self.add(index[node], gpus, cpus, memory_gb)
 
     def add(self, i: int, gpus: int, cpus: float, memory_gb: float) -> None:
         """Change what is free on one node."""
@@ -175,7 +174,8 @@ class Waiting:
         return len(self._entries) - self._first
 
     def __iter__(self) -> Iterator[str]:
-        return (self._entries[i][1] for i in range(self._first, len(self._entries)))
+        for i in range(self._first, len(self._entries)):
+            yield self._entries[i][1]
 
     def add(self, seq: float, job_id: str) -> None:
         """Insert in order of submission."""

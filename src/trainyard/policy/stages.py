@@ -84,8 +84,17 @@ class Place(ABC):
     """Where does it run?"""
 
     @abstractmethod
+    def find(self, request: Request, free: Free, nodes: NodeTable, seed: int) -> Allocation | None:
+        """Return nodes for the whole gang, or None if it does not fit."""
+
     def put(self, request: Request, free: Free, nodes: NodeTable, seed: int) -> Allocation | None:
-        """Return nodes for the whole gang and debit `free`, or None if it does not fit."""
+        """Return the same, and take it out of what is free."""
+        allocation = self.find(request, free, nodes, seed)
+        if allocation is not None:
+            if request.cpus_per_gpu is not None or request.memory_per_gpu is not None:
+                free.plain = False  # from now on a free GPU does not mean that its share is free
+            free.take(nodes.index, allocation.shares)
+        return allocation
 
 
 class Tune(ABC):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from trainyard.policy.pipeline import Policy
 
 C = Column
+TYPE = Column.TYPE
 
 
 class Starts:
@@ -23,6 +24,7 @@ class Starts:
         self.policy = policy
         self.snapshot = snapshot
         self.free = snapshot.free
+        self.waiting = len(snapshot.waiting)
         self.started: dict[str, Allocation] = {}
 
     def run(self) -> dict[str, Allocation]:
@@ -48,19 +50,23 @@ class Starts:
     def _request(self, row: int) -> Request:
         table = self.snapshot.table
         job = table.jobs[row]
-        return self.policy.tune.request(self.snapshot, job, job.gpus, int(table.cells[C.TYPE][row]))
+        return self.policy.tune.request(self.snapshot, job, job.gpus, int(table.cells[TYPE][row]))
 
     def _start(self, row: int) -> bool:
-        snap = self.snapshot
+        snap, place = self.snapshot, self.policy.place
         job = snap.table.jobs[row]
         if job.gpus > self.free.total:
             return False
-        if self.free is snap.free:
-            self.free = snap.free.copy()
-        allocation = self.policy.place.put(self._request(row), self.free, snap.nodes, snap.seed)
-        if allocation is not None:
-            self.started[job.job_id] = allocation
-        return allocation is not None
+        if len(self.started) + 1 == self.waiting:  # nobody comes after it
+            allocation = place.find(self._request(row), self.free, snap.nodes, snap.seed)
+        else:
+            if self.free is snap.free:
+                self.free = snap.free.copy()
+            allocation = place.put(self._request(row), self.free, snap.nodes, snap.seed)
+        if allocation is None:
+            return False
+        self.started[job.job_id] = allocation
+        return True
 
     def _fill(self, rows: Ints, head: int | None) -> None:
         """Start whatever fits, in order, without delaying the head."""

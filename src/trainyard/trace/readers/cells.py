@@ -48,15 +48,15 @@ class Row(NamedTuple):
 
     def number(self, name: str, default: float | None = None) -> float:
         """Read a cell as a finite number; an empty one has the default, if there is one."""
-        text = self.text(name)
-        if not text and default is not None:
-            return default
         try:
-            value = float(text)
-        except ValueError:
+            value = float(self.cells[self.columns[name]])
+        except (KeyError, ValueError):
+            text = self.text(name)
+            if not text and default is not None:
+                return default
             raise self.error(name, text, "a number") from None
         if not isfinite(value):
-            raise self.error(name, text, "a finite number")
+            raise self.error(name, self.text(name), "a finite number")
         return value
 
     def whole(self, name: str, default: int | None = None) -> int:
