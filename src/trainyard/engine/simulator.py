@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import sys
+from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from itertools import chain
 from operator import attrgetter
 from time import perf_counter
 
@@ -115,7 +117,7 @@ class Simulator:
         self._next_arrival = 0
         self._round = -1  # the latest round that is on the heap
         self._ended: dict[str, Ended] = {}
-        self._levels: list[float] = []  # four numbers for each moment
+        self._levels = array("d")  # four numbers for each moment
 
     def run(self) -> Result:
         """Simulate until every job is done, or until the given time."""
@@ -167,7 +169,8 @@ class Simulator:
             else:
                 self._decide_or_wait(at, self._round_s)
             running = len(yard.running)
-            self._levels += at, len(yard.records) - running, running, yard.up_gpus - yard.free.total
+            waiting, gpus = len(yard.records) - running, yard.up_gpus - yard.free.total
+            self._levels.fromlist([at, waiting, running, gpus])
 
     def _happen(self, entry: Entry) -> bool:
         """Pass an event to the core; return whether a decision is due."""
@@ -203,14 +206,14 @@ class Simulator:
     def _carry_out(self, instructions: list[Instruction]) -> None:
         """Do what the core says. Stops take no time here: their cost is charged at the next start."""
         for instruction in instructions:
-            if isinstance(instruction, (Start, Retune)):
+            if isinstance(instruction, Ended):
+                self._ended[instruction.job.job_id] = instruction
+            elif isinstance(instruction, (Start, Retune)):
                 job_id, finish_s = instruction.job_id, instruction.finish_s
                 start = self._starts[job_id] = self._pushed
                 status = self.yard.records[job_id].job.status
                 outcome = OUTCOMES.get(status.lower(), DONE) if status else DONE
                 self._push(finish_s, FINISH, JobFinished(finish_s, job_id, outcome), start)
-            elif isinstance(instruction, Ended):
-                self._ended[instruction.job.job_id] = instruction
             elif isinstance(instruction, Wake):
                 if self._round_s is None:
                     start = self._starts[instruction.job_id]
@@ -246,22 +249,28 @@ class Simulator:
         )
 
 
+# What is told of a job in the end, in the order of Outcomes.
+TOLD = ("first_start_s", "finish_s", "ideal_s", "fair_s", "gpu_s", "restarts", "preemptions")
+
+
 def _outcomes(jobs: Sequence[Job], ended: dict[str, Ended], yard: Yard, end_s: float) -> Outcomes:
     """Gather what became of every job, in order of arrival; some may still be active."""
-    ends = [ended.get(job.job_id) or _so_far(job, yard, end_s) for job in jobs]
-
+    ends = (ended.get(job.job_id) or _so_far(job, yard, end_s) for job in jobs)
+    rows = map(attrgetter(*TOLD), ends)  # each is looked at once: they are all over the memory
+    told = np.array(list(chain.from_iterable(rows)), dtype=np.float64).reshape(-1, len(TOLD))
+    start_s, finish_s, ideal_s, fair_s, gpu_s, restarts, preemptions = np.ascontiguousarray(told.T)
     return Outcomes(
         [job.job_id for job in jobs],
         [job.tenant for job in jobs],
         np.array([job.gpus for job in jobs], dtype=np.int64),
         np.array([job.arrival_s for job in jobs], dtype=np.float64),
-        np.array([end.first_start_s for end in ends], dtype=np.float64),
-        np.array([end.finish_s for end in ends], dtype=np.float64),
-        np.array([end.ideal_s for end in ends], dtype=np.float64),
-        np.array([end.fair_s for end in ends], dtype=np.float64),
-        np.array([end.gpu_s for end in ends], dtype=np.float64),
-        np.array([end.restarts for end in ends], dtype=np.int64),
-        np.array([end.preemptions for end in ends], dtype=np.int64),
+        start_s,
+        finish_s,
+        ideal_s,
+        fair_s,
+        gpu_s,
+        restarts.astype(np.int64),
+        preemptions.astype(np.int64),
     )
 
 

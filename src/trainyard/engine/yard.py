@@ -119,13 +119,13 @@ class Yard:
         if job_id in self.records:
             raise TrainyardError(f"job {job_id} is active already")
         self._meet(now)
-        self._seq += 1
+        self._seq = seq = self._seq + 1
         total, rate, ideal_s = self.speed.work(job)
-        seq, met = self._seq, self._met
+        met, gpus = self._met, job.gpus
         self.records[job_id] = Record(job, seq, ideal_s, now, met, total)
         type_ = self.nodes.type_index[job.gpu_type] if job.gpu_type else -1
-        asked = seq, now, job.gpus, job.least_gpus, job.most_gpus, job.weight, type_
-        self.table.add(job, (*asked, total, rate, total, 0.0, now, 0.0, now, 0.0, 0.0, met))
+        asked = seq, now, gpus, job.least_gpus, job.most_gpus, job.weight, type_, total, rate
+        self.table.add(job, (*asked, total, 0.0, now, 0.0, now, 0.0, 0.0, met))
         self.story.append((now, job_id, None, SUBMITTED, "submitted", None))
         self.story.append((now, job_id, SUBMITTED, WAITING, "accepted", None))
         self.waiting.add(seq, job_id)
