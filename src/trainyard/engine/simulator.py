@@ -165,7 +165,8 @@ class Simulator:
             due |= self._happen(heappop(heap))
         if due:
             if self._round_s is None:
-                self._carry_out(yard.handle(DecisionDue(at)))
+                if instructions := yard.handle(DecisionDue(at)):
+                    self._carry_out(instructions)
             else:
                 self._decide_or_wait(at, self._round_s)
             running = len(yard.running)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -35,7 +34,6 @@ class Reselection:
         self.held = snapshot.table.column(C.HELD)
         self.fixed = isinstance(policy.size, Fixed)
         self.one_type = len(snapshot.nodes.types) == 1
-        self.stay: Mask = np.zeros(self.held.size, dtype=np.bool_)  # running jobs that nobody may stop
         self.idle = 0  # GPUs that the last attempt left
 
     def run(self) -> Changes:
@@ -48,6 +46,7 @@ class Reselection:
         swapped = self._swap()
         if swapped is not None:
             return swapped
+        self.stay: Mask = np.zeros(self.held.size, dtype=np.bool_)  # running jobs that nobody may stop
         barred: Mask | None = None
         while True:
             changes, failed = self._realise(self._choose(barred))
@@ -197,13 +196,15 @@ class Reselection:
         """Place one job, on GPUs of the chosen type or, where only these lack CPUs or memory, of another."""
         own_type = int(self.table.cells[C.TYPE][row])
         types = (own_type,) if gpu_type in (-1, own_type) else (gpu_type, own_type)
-        for size, type_ in product(self._sizes(row, gpus), types):
-            request = self.policy.tune.request(self.snapshot, self.table.jobs[row], size, type_)
-            if servers:
-                request = request._replace(servers=max(1, round(servers * size / gpus)))
-            allocation = self.policy.place.put(request, scratch, self.snapshot.nodes, self.snapshot.seed)
-            if allocation is not None:
-                return allocation
+        snap, job, policy = self.snapshot, self.table.jobs[row], self.policy
+        for size in self._sizes(row, gpus):
+            for type_ in types:
+                request = policy.tune.request(snap, job, size, type_)
+                if servers:
+                    request = request._replace(servers=max(1, round(servers * size / gpus)))
+                allocation = policy.place.put(request, scratch, snap.nodes, snap.seed)
+                if allocation is not None:
+                    return allocation
         return None
 
     def _alike(self, choice: _Choice, row: int, changes: Changes) -> Mask:

@@ -245,7 +245,8 @@ class Snapshot:
     def remaining_samples(self) -> Floats:
         """Samples left of every active job, now."""
         active = self.table.data[:, : len(self.table.jobs)]
-        ran = np.maximum(self.now_s - active[C.SINCE], 0.0)
+        ran: Floats = self.now_s - active[C.SINCE]
+        np.maximum(ran, 0.0, out=ran)
         ran *= active[C.RATE]
         left: Floats = np.subtract(active[C.REMAINING], ran, out=ran)
         return np.maximum(left, 0.0, out=left)
