@@ -248,9 +248,13 @@ class Yard:
         check_plan(snapshot, changes)
         now, records, running = snapshot.now_s, self.records, self.running
         taken: list[tuple[Record, Allocation | None]] = []
+        given: list[tuple[Record, Allocation]] = []
         for job_id, after in changes.items():
             before = running.get(job_id)
-            if before is not None and before != after:
+            if before is None:
+                if after is not None:
+                    given.append((records[job_id], after))
+            elif before != after:
                 taken.append((records[job_id], after))
         for record, _ in taken:
             self._untarget(record, now)
@@ -258,9 +262,8 @@ class Yard:
         for record, after in taken:
             self._retarget(record, after, now)
             moved |= after is not None
-        for job_id, after in changes.items():
-            if after is not None and job_id not in running:
-                self._give(records[job_id], after, now)
+        for record, allocation in given:
+            self._give(record, allocation, now)
         if moved:  # those that only stop make no room yet
             self._start_pending(now)
 

@@ -11,8 +11,6 @@ import heapq
 from bisect import bisect_left, insort
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from trainyard.model.cluster import Ints
 from trainyard.policy.snapshot import Column, Snapshot
 

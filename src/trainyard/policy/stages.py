@@ -79,6 +79,12 @@ class Request(NamedTuple):
     servers: int = 0
     server: Demand | None = None  # what each server holds; None: it lives on its workers' share
 
+    def take(self, allocation: Allocation, free: Free, nodes: NodeTable) -> None:
+        """Take what was found for it out of what is free."""
+        if self.cpus_per_gpu is not None or self.memory_per_gpu is not None:
+            free.plain = False  # from now on a free GPU does not mean that its share is free
+        free.take(nodes.index, allocation.shares)
+
 
 class Place(ABC):
     """Where does it run?"""
@@ -91,9 +97,7 @@ class Place(ABC):
         """Return the same, and take it out of what is free."""
         allocation = self.find(request, free, nodes, seed)
         if allocation is not None:
-            if request.cpus_per_gpu is not None or request.memory_per_gpu is not None:
-                free.plain = False  # from now on a free GPU does not mean that its share is free
-            free.take(nodes.index, allocation.shares)
+            request.take(allocation, free, nodes)
         return allocation
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from trainyard.model.allocation import Allocation
 from trainyard.model.cluster import Ints
 from trainyard.policy.backfill import Reservation
-from trainyard.policy.snapshot import Column, Snapshot
+from trainyard.policy.snapshot import Column, Free, Snapshot
 from trainyard.policy.stages import Request
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ class Starts:
         self.policy = policy
         self.snapshot = snapshot
         self.free = snapshot.free
-        self.waiting = len(snapshot.waiting)
+        self.left = snapshot.free.total  # GPUs that are free if all that was started is taken out
+        self.latest: tuple[Request, Allocation] | None = None  # started, but not yet taken out
         self.started: dict[str, Allocation] = {}
 
     def run(self) -> dict[str, Allocation]:
@@ -53,31 +54,39 @@ class Starts:
         return self.policy.tune.request(self.snapshot, job, job.gpus, int(table.cells[TYPE][row]))
 
     def _start(self, row: int) -> bool:
-        snap, place = self.snapshot, self.policy.place
+        snap = self.snapshot
         job = snap.table.jobs[row]
-        if job.gpus > self.free.total:
+        if job.gpus > self.left:
             return False
-        if len(self.started) + 1 == self.waiting:  # nobody comes after it
-            allocation = place.find(self._request(row), self.free, snap.nodes, snap.seed)
-        else:
-            if self.free is snap.free:
-                self.free = snap.free.copy()
-            allocation = place.put(self._request(row), self.free, snap.nodes, snap.seed)
+        request = self._request(row)
+        allocation = self.policy.place.find(request, self._room(), snap.nodes, snap.seed)
         if allocation is None:
             return False
         self.started[job.job_id] = allocation
+        self.latest = request, allocation
+        self.left -= allocation.gpus
         return True
+
+    def _room(self) -> Free:
+        """Return what is free; what started last is only now taken out, as often nobody asks again."""
+        if self.latest is not None:
+            if self.free is self.snapshot.free:
+                self.free = self.free.copy()
+            request, allocation = self.latest
+            request.take(allocation, self.free, self.snapshot.nodes)
+            self.latest = None
+        return self.free
 
     def _fill(self, rows: Ints, head: int | None) -> None:
         """Start whatever fits, in order, without delaying the head."""
         snap = self.snapshot
-        rows = rows[snap.table.column(C.GPUS)[rows] <= self.free.total]
+        rows = rows[snap.table.column(C.GPUS)[rows] <= self.left]
         if not rows.size:
             return
         reserved = None
         if head is not None:
             place = self.policy.place
-            reserved = Reservation(snap, self._request(head), self.free, dict(self.started), place)
+            reserved = Reservation(snap, self._request(head), self._room(), dict(self.started), place)
         hopeless: set[tuple[object, ...]] = set()
         for row in rows.tolist():
             job = snap.table.jobs[row]
@@ -87,4 +96,5 @@ class Starts:
             if not self._start(row):
                 hopeless.add(kind)
             elif reserved is not None and not reserved.allows(job.job_id, self.started[job.job_id]):
-                self.free.give(snap.nodes.index, self.started.pop(job.job_id).shares)
+                self.left += self.started.pop(job.job_id).gpus
+                self.latest = None
