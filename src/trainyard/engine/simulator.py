@@ -8,7 +8,6 @@ from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from itertools import chain
 from operator import attrgetter
 from time import perf_counter
 
@@ -116,7 +115,8 @@ class Simulator:
         self._arrivals = [*(job.arrival_s for job in self.jobs), math.inf]
         self._next_arrival = 0
         self._round = -1  # the latest round that is on the heap
-        self._ended: dict[str, Ended] = {}
+        self._ended: dict[str, int] = {}  # job -> how many ended before it
+        self._told = array("d")  # seven numbers for each job that ended
         self._levels = array("d")  # four numbers for each moment
 
     def run(self) -> Result:
@@ -208,7 +208,7 @@ class Simulator:
         """Do what the core says. Stops take no time here: their cost is charged at the next start."""
         for instruction in instructions:
             if isinstance(instruction, Ended):
-                self._ended[instruction.job.job_id] = instruction
+                self._tell(instruction)
             elif isinstance(instruction, (Start, Retune)):
                 job_id, finish_s = instruction.job_id, instruction.finish_s
                 start = self._starts[job_id] = self._pushed
@@ -224,6 +224,12 @@ class Simulator:
                 if isinstance(instruction, Stop):
                     self._carry_out(self.yard.handle(JobStopped(self.now_s, instruction.job_id)))
 
+    def _tell(self, end: Ended) -> None:
+        """Keep what Outcomes needs of a job, in that order; as objects it would be all over the memory."""
+        self._ended[end.job.job_id] = len(self._ended)
+        times = [end.first_start_s, end.finish_s, end.ideal_s, end.fair_s, end.gpu_s]
+        self._told.fromlist([*times, end.restarts, end.preemptions])
+
     def _push(self, at: float, priority: int, event: Event | Wake, start: int = 0) -> None:
         heappush(self._heap, (at, priority, self._pushed, event, start))
         self._pushed += 1
@@ -236,12 +242,16 @@ class Simulator:
             self._push(back, NODE, NodeRepaired(back, failure.node))
 
     def _result(self, end_s: float, wall_s: float) -> Result:
+        if self._unfinished():
+            for job in self.jobs:
+                if job.job_id not in self._ended:
+                    self._tell(_so_far(job, self.yard, end_s))
         levels = np.array(self._levels).reshape(-1, 4)
         counts = levels[:, 1:].astype(np.int64)
         return Result(
             self.policy.name,
             self.yard.cluster,
-            _outcomes(self.jobs, self._ended, self.yard, end_s),
+            self._outcomes(),
             Timeline(levels[:, 0], counts[:, 0], counts[:, 1], counts[:, 2]),
             self.yard.story,
             np.array(self._decide.spent_s) * 1e3,
@@ -249,30 +259,24 @@ class Simulator:
             end_s,
         )
 
-
-# What is told of a job in the end, in the order of Outcomes.
-TOLD = ("first_start_s", "finish_s", "ideal_s", "fair_s", "gpu_s", "restarts", "preemptions")
-
-
-def _outcomes(jobs: Sequence[Job], ended: dict[str, Ended], yard: Yard, end_s: float) -> Outcomes:
-    """Gather what became of every job, in order of arrival; some may still be active."""
-    ends = (ended.get(job.job_id) or _so_far(job, yard, end_s) for job in jobs)
-    rows = map(attrgetter(*TOLD), ends)  # each is looked at once: they are all over the memory
-    told = np.array(list(chain.from_iterable(rows)), dtype=np.float64).reshape(-1, len(TOLD))
-    start_s, finish_s, ideal_s, fair_s, gpu_s, restarts, preemptions = np.ascontiguousarray(told.T)
-    return Outcomes(
-        [job.job_id for job in jobs],
-        [job.tenant for job in jobs],
-        np.array([job.gpus for job in jobs], dtype=np.int64),
-        np.array([job.arrival_s for job in jobs], dtype=np.float64),
-        start_s,
-        finish_s,
-        ideal_s,
-        fair_s,
-        gpu_s,
-        restarts.astype(np.int64),
-        preemptions.astype(np.int64),
-    )
+    def _outcomes(self) -> Outcomes:
+        """Gather what became of every job, in order of arrival."""
+        jobs, told = self.jobs, np.array(self._told).reshape(-1, 7)
+        in_order = told[[self._ended[job.job_id] for job in jobs]]
+        start_s, finish_s, ideal_s, fair_s, gpu_s, restarts, preemptions = np.ascontiguousarray(in_order.T)
+        return Outcomes(
+            [job.job_id for job in jobs],
+            [job.tenant for job in jobs],
+            np.array([job.gpus for job in jobs], dtype=np.int64),
+            np.array([job.arrival_s for job in jobs], dtype=np.float64),
+            start_s,
+            finish_s,
+            ideal_s,
+            fair_s,
+            gpu_s,
+            restarts.astype(np.int64),
+            preemptions.astype(np.int64),
+        )
 
 
 def _so_far(job: Job, yard: Yard, end_s: float) -> Ended:
