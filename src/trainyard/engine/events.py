@@ -141,7 +141,7 @@ class Ended:
     job: Job
     state: State
     finish_s: float
-    first_start_s: float  # NaN: it never started
+    first_start_s: float | None
     ideal_s: float
     fair_s: float
     gpu_s: float

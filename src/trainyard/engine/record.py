@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from trainyard.engine.states import State
@@ -23,8 +22,8 @@ class Record:
     state: State = State.WAITING
     held: Allocation | None = None  # what its processes occupy; None when it has none
     stopping: bool = False  # it still blocks its nodes
-    first_start_s: float = math.nan
-    trained_with: int = 0  # GPUs of its last run; 0: it never ran
+    first_start_s: float | None = None
+    trained_with: int = 0  # GPUs of its last run
     run_since_s: float = 0.0  # when the present run began to make progress
     restarts: int = 0
     preemptions: int = 0

@@ -227,7 +227,8 @@ class Simulator:
     def _tell(self, end: Ended) -> None:
         """Keep what Outcomes needs of a job, in that order; as objects it would be all over the memory."""
         self._ended[end.job.job_id] = len(self._ended)
-        times = [end.first_start_s, end.finish_s, end.ideal_s, end.fair_s, end.gpu_s]
+        start_s = math.nan if end.first_start_s is None else end.first_start_s
+        times = [start_s, end.finish_s, end.ideal_s, end.fair_s, end.gpu_s]
         self._told.fromlist([*times, end.restarts, end.preemptions])
 
     def _push(self, at: float, priority: int, event: Event | Wake, start: int = 0) -> None:

@@ -344,7 +344,7 @@ class Yard:
         return False
 
     def _start(self, record: Record, allocation: Allocation, now: float) -> None:
-        first = not record.trained_with
+        first = record.first_start_s is None
         stall_s = self._start_s if first else self._view.restart_cost(record.job)
         lr_factor = 1.0
         if first:
