@@ -120,13 +120,13 @@ class Yard:
         if job_id in self.records:
             raise TrainyardError(f"job {job_id} is active already")
         self._meet(now)
-        self._seq += 1
+        self._seq = seq = self._seq + 1
         total, rate, ideal_s = self.speed.work(job)
-        seq, met = self._seq, self._met
+        met, gpus = self._met, job.gpus
         self.records[job_id] = Record(job, seq, ideal_s, now, met, total)
         type_ = self.nodes.type_index[job.gpu_type] if job.gpu_type else -1
-        asked = seq, now, job.gpus, job.least_gpus, job.most_gpus, job.weight, type_
-        self.table.add(job, (*asked, total, rate, total, 0.0, now, 0.0, now, 0.0, 0.0, met, 0.0))
+        asked = seq, now, gpus, job.least_gpus, job.most_gpus, job.weight, type_, total, rate
+        self.table.add(job, (*asked, total, 0.0, now, 0.0, now, 0.0, 0.0, met, 0.0))
         self.story.append((now, job_id, None, SUBMITTED, "submitted", None))
         self.story.append((now, job_id, SUBMITTED, WAITING, "accepted", None))
         self.waiting.add(seq, job_id)
@@ -250,9 +250,13 @@ class Yard:
         check_plan(snapshot, changes)
         now, records, running = snapshot.now_s, self.records, self.running
         taken: list[tuple[Record, Allocation | None]] = []
+        given: list[tuple[Record, Allocation]] = []
         for job_id, after in changes.items():
             before = running.get(job_id)
-            if before is not None and before != after:
+            if before is None:
+                if after is not None:
+                    given.append((records[job_id], after))
+            elif before != after:
                 taken.append((records[job_id], after))
         for record, _ in taken:
             self._untarget(record, now)
@@ -260,9 +264,8 @@ class Yard:
         for record, after in taken:
             self._retarget(record, after, now)
             moved |= after is not None
-        for job_id, after in changes.items():
-            if after is not None and job_id not in running:
-                self._give(records[job_id], after, now)
+        for record, allocation in given:
+            self._give(record, allocation, now)
         if moved:  # those that only stop make no room yet
             self._start_pending(now)
 

@@ -9,9 +9,12 @@ from trainyard.model.profile import Profile
 DEFAULT_CHECKPOINT_S = 1800.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Job:
-    """One training job. Exactly one of `duration_s` and `samples` says how much work it is."""
+    """One training job. Exactly one of `duration_s` and `samples` says how much work it is.
+
+    Nobody changes it. Python could see to that (`frozen`), but then making one takes eight times as long.
+    """
 
     job_id: str
     arrival_s: float
@@ -36,10 +39,10 @@ class Job:
     particular: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "least_gpus", self.gpus if self.min_gpus is None else self.min_gpus)
-        object.__setattr__(self, "most_gpus", self.gpus if self.max_gpus is None else self.max_gpus)
+        self.least_gpus = self.gpus if self.min_gpus is None else self.min_gpus
+        self.most_gpus = self.gpus if self.max_gpus is None else self.max_gpus
         own = self.cpus is not None or self.memory_gb is not None
-        object.__setattr__(self, "particular", own or (self.profile is not None and self.profile.apart))
+        self.particular = own or (self.profile is not None and self.profile.apart)
 
     @property
     def elastic(self) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -36,7 +35,6 @@ class Reselection:
         self.held = snapshot.table.column(C.HELD)
         self.fixed = isinstance(policy.size, Fixed)
         self.one_type = len(snapshot.nodes.types) == 1
-        self.stay: Mask = np.zeros(self.held.size, dtype=np.bool_)  # running jobs that nobody may stop
         self.idle = 0  # GPUs that the last attempt left
         self.notes: Mapping[str, Any] = {}  # what the size stage says of the decision
 
@@ -50,6 +48,7 @@ class Reselection:
         swapped = self._swap()
         if swapped is not None:
             return swapped
+        self.stay: Mask = np.zeros(self.held.size, dtype=np.bool_)  # running jobs that nobody may stop
         barred: Mask | None = None
         while True:
             changes, failed = self._realise(self._choose(barred))
@@ -237,30 +236,30 @@ class Reselection:
         """Place one job, on GPUs of the chosen type or, where only these lack CPUs or memory, of another."""
         own_type = int(self.table.cells[C.TYPE][row])
         types = (own_type,) if gpu_type in (-1, own_type) else (gpu_type, own_type)
-        for (size, some), type_ in product(self._shapes(row, gpus, servers or 0), types):
-            request = self.policy.tune.request(self.snapshot, self.table.jobs[row], size, type_)
-            if some:
-                request = request._replace(servers=some)
-            allocation = self.policy.place.put(request, scratch, self.snapshot.nodes, self.snapshot.seed)
-            if allocation is not None:
-                return allocation
+        snap, job, policy = self.snapshot, self.table.jobs[row], self.policy
+        for size, some in self._shapes(row, gpus, servers or 0):
+            for type_ in types:
+                request = policy.tune.request(snap, job, size, type_)
+                if some:
+                    request = request._replace(servers=some)
+                allocation = policy.place.put(request, scratch, snap.nodes, snap.seed)
+                if allocation is not None:
+                    return allocation
         return None
 
     def _put_mix(self, row: int, mix: tuple[int, ...], scratch: Free) -> Allocation | None:
         """Place one job whose workers of each type are settled."""
         job, own_type = self.table.jobs[row], int(self.table.cells[C.TYPE][row])
-        best, speed = None, 0.0
+        snap, best, speed = self.snapshot, None, 0.0
         for tried in self._cuts(mix, job.least_gpus, scratch):
-            request = self.policy.tune.request(self.snapshot, job, sum(tried), own_type)._replace(mix=tried)
-            found = self.policy.place.put(request, scratch, self.snapshot.nodes, self.snapshot.seed)
-            if found is not None:
-                scratch.give(self.snapshot.nodes.index, found.shares)
-                rate = self.snapshot.speed.rate(job, found)
-                if rate > speed:
-                    best, speed = found, rate
-        if best is not None:
-            scratch.take(self.snapshot.nodes.index, best.shares)
-        return best
+            request = self.policy.tune.request(snap, job, sum(tried), own_type)._replace(mix=tried)
+            found = self.policy.place.find(request, scratch, snap.nodes, snap.seed)
+            if found is not None and (rate := snap.speed.rate(job, found)) > speed:
+                best, speed = (request, found), rate
+        if best is None:
+            return None
+        best[0].take(best[1], scratch, snap.nodes)
+        return best[1]
 
     def _cuts(self, mix: tuple[int, ...], least: int, scratch: Free) -> Iterator[tuple[int, ...]]:
         """The workers as settled; where these must span nodes, also as many as one node can take."""

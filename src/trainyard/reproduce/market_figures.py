@@ -84,3 +84,28 @@ def draw_split(table: Table) -> dict[str, bytes]:
     labelled(axes, "network, Gb/s", "JCT, equal / proportional split")
     _legend(figure, axes)
     return {"market-split.png": png_bytes(figure)}
+
+
+def draw_online(table: Table) -> dict[str, bytes]:
+    """Average completion time by policy and load, and fairness against it at the middle load."""
+    rows = table.records()
+    loads = list(dict.fromkeys(row["load"] for row in rows))
+    names = list(dict.fromkeys(str(row["policy"]) for row in rows))
+    figure = new_figure(7.5, 3.8)
+    left, right = figure.subplots(1, 2)
+    for at, load in enumerate(loads):
+        own = {str(row["policy"]): row for row in rows if row["load"] == load}
+        y = [i + 0.25 * at for i in range(len(names))]
+        x = [own[name]["avg JCT h"] for name in names]
+        left.barh(y, x, 0.22, color=POLICY_LIGHT[at], label=f"load {load}")
+    left.set_yticks([i + 0.25 for i in range(len(names))], names, fontsize=8)
+    left.invert_yaxis()
+    labelled(left, "average JCT, h", "")
+    middle = [row for row in rows if row["load"] == loads[len(loads) // 2]]
+    for row in middle:
+        ours = str(row["policy"]).startswith("market")
+        right.plot(row["avg JCT h"], row["Jain"], "o", color=POLICY_LIGHT[0 if ours else 1], markersize=4)
+        right.annotate(str(row["policy"]), (row["avg JCT h"], row["Jain"]), fontsize=6.5, color=INK)
+    labelled(right, "average JCT, h", f"Jain's index, load {loads[len(loads) // 2]}")
+    _legend(figure, left)
+    return {"market-online.png": png_bytes(figure)}

@@ -5,7 +5,7 @@ The alternatives that a user would otherwise pick, with the same speed model, en
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from trainyard.engine.simulator import Options, Simulator
 from trainyard.policy.grammar import parse_policy
 from trainyard.report.measures import number
 from trainyard.reproduce.findings import Cell, Column, Table
+from trainyard.reproduce.market_figures import draw_online
 from trainyard.reproduce.market_workload import Workload, mixed_cluster, mixed_jobs
 
 RESTART_S = 30.0
@@ -134,3 +135,8 @@ def tables(quick: bool, found: Mapping[Online, Outcome]) -> list[Table]:
         f"means over {len(_seeds(quick))} seeds. Worst ratio: completion time by that with an equal share."
     )
     return [Table("online", "Online: average job completion time on mixed GPU types", columns, cells, note)]
+
+
+def pictures(tables: Sequence[Table]) -> Mapping[str, bytes]:
+    """Average completion time and fairness over load."""
+    return draw_online(tables[0])

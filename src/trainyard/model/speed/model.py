@@ -93,7 +93,8 @@ class SpeedModel:
     def rate(self, job: Job, allocation: Allocation) -> float:
         """Samples per second of a job under what it holds: the same number as `bulk` gives."""
         if job.profile is None:
-            return self._linear_rate(allocation)
+            speeds = self._speed_list
+            return allocation.gpus * speeds[0] if len(speeds) == 1 else self._linear_rate(allocation)
         known = self._know(job.profile)
         row = self._row(allocation, job.profile.server if job.profile.apart else None)
         speed = known.rates.get(row)
@@ -228,7 +229,7 @@ class SpeedModel:
 
     def work(self, job: Job) -> tuple[float, float, float]:
         """Total samples, reference rate and ideal seconds of a job."""
-        rate = self.reference_rate(job)
+        rate = float(job.gpus) if job.profile is None else self.reference_rate(job)
         if not rate > 0:
             where = f"with {job.gpus} GPUs and their share of CPUs and memory"
             raise InputError(f"job {job.job_id}: its profile gives 0 samples/s {where}; it would never end")
@@ -274,8 +275,6 @@ class SpeedModel:
 
     def _linear_rate(self, allocation: Allocation) -> float:
         speeds, type_of = self._speed_list, self._type_of
-        if len(speeds) == 1:
-            return allocation.gpus * speeds[0]
         counts = [0] * len(speeds)
         for share in allocation.shares:
             counts[type_of[share.node]] += share.gpus
