@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 from trainyard.model.profile import Profile
 
 DEFAULT_CHECKPOINT_S = 1800.0
+_set = object.__setattr__
 
 
-@dataclass(slots=True, unsafe_hash=True)
+@dataclass(frozen=True, slots=True)
 class Job:
-    """One training job. Exactly one of `duration_s` and `samples` says how much work it is.
-
-    Nobody changes it. Python could see to that (`frozen`), but then making one takes eight times as long.
-    """
+    """One training job. Exactly one of `duration_s` and `samples` says how much work it is."""
 
     job_id: str
     arrival_s: float
@@ -39,10 +37,10 @@ class Job:
     particular: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        self.least_gpus = self.gpus if self.min_gpus is None else self.min_gpus
-        self.most_gpus = self.gpus if self.max_gpus is None else self.max_gpus
+        _set(self, "least_gpus", self.gpus if self.min_gpus is None else self.min_gpus)
+        _set(self, "most_gpus", self.gpus if self.max_gpus is None else self.max_gpus)
         own = self.cpus is not None or self.memory_gb is not None
-        self.particular = own or (self.profile is not None and self.profile.apart)
+        _set(self, "particular", own or (self.profile is not None and self.profile.apart))
 
     @property
     def elastic(self) -> bool:
