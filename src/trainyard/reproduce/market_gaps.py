@@ -16,7 +16,8 @@ from trainyard.policy.market.closed_form import ClosedForm
 from trainyard.policy.market.fairness import equal_share_s, jain
 from trainyard.policy.market.master import Columns, Master
 from trainyard.policy.market.menus import Lists, all_configs, grid, grid_configs, shared_menu
-from trainyard.policy.market.prices import trade, trade_sampled
+from trainyard.policy.market.prices import trade
+from trainyard.policy.market.samples import Samples, sampled_menu
 from trainyard.reproduce.findings import Cell, Column, Table
 from trainyard.reproduce.market_figures import draw_gaps
 from trainyard.reproduce.market_greedy import equal_shares, marginal_gains
@@ -116,7 +117,8 @@ def _grid(it: Instance, step: float) -> Lists:
 def _sampled(it: Instance, count: int, rng: Callable[[], np.random.Generator]) -> Ints:
     work = np.sqrt(it.rings.work / it.rings.rho.mean(axis=1))
     centre = work / work.sum() * it.costs.capacity.sum()
-    return trade_sampled(it.costs, centre, count, it.rings.most, rng()).mix
+    menu = sampled_menu(it.costs, centre, count, it.rings.most, rng())
+    return trade(it.costs, Samples(it.costs, [menu])).mix
 
 
 def _category(
@@ -134,7 +136,7 @@ def plain_program(it: Instance) -> Ints:
     pairs = np.tile(configs, (costs.jobs, 1))
     cost = costs.of(everybody, pairs)
     some = np.isfinite(cost)
-    master = Master(costs.jobs, costs.capacity, float(cost[some].mean()))
+    master = Master(costs.jobs, costs.capacity, float(cost[some].mean()), np.inf)
     master.add(Columns(everybody[some], pairs[some], cost[some]))
     chosen, columns = master.choice(10**6), master.columns()
     mix: Ints = np.zeros((costs.jobs, costs.types), dtype=np.int64)

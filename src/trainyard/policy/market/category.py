@@ -92,7 +92,7 @@ def fair_share_s(rings: Rings, capacity: Ints) -> Floats:
 
 def search_all(costs: Costs, rings: Rings, walk: bool = True) -> Assignment:
     """Look through every category whose optimistic bound is below the best found so far."""
-    most, (workers, jobs, _) = rings.rho.max(axis=1), _players(costs, rings)
+    most, (workers, jobs) = rings.rho.max(axis=1), _players(costs, rings)
     work, here = costs.weight * rings.work, np.arange(costs.jobs)
     best: Assignment | None = None
     for block in compositions.every(workers, jobs):
@@ -112,7 +112,7 @@ def search_sampled(
     generator: np.random.Generator,
     sampler: Sampler = "around",
     theta: float = 0.5,
-    spread: float = 50.0,
+    spread: float = 10.0,
     skipped: float = 0.3,
     walk: bool = True,
     fairness: Fairness | None = None,
@@ -123,30 +123,43 @@ def search_sampled(
     closely the larger `spread`; `uniform` draws any; `prioritised` leaves the first ranks out. With fairness
     its score decides which category is the best, and there is no walk: that would look at times only.
     """
-    workers, jobs, gain = _players(costs, rings)
+    workers, jobs = _players(costs, rings)
+    average = _gains(costs, rings, (rings.rho @ costs.capacity) / costs.capacity.sum())
     if sampler == "around":
-        sizes = compositions.around(
-            gain[: costs.jobs] ** theta, int(costs.capacity.sum()), samples, spread, generator
+        # Where many workers of a slow type would do, one of the fastest may do too: half expect the one.
+        fastest = _gains(costs, rings, rings.rho.max(axis=1))
+        parts = [(fastest, samples // 2), (average, samples - samples // 2)]
+        sizes = np.concatenate(
+            [
+                compositions.around(gain**theta, int(costs.capacity.sum()), part, spread, generator)
+                for gain, part in parts
+                if part
+            ]
         )
     elif sampler == "uniform":
         sizes = compositions.uniform(workers, jobs, samples, generator)
     else:
+        gain = np.append(average, np.zeros(jobs - costs.jobs))
         sizes = compositions.prioritised(gain, workers, samples, skipped, generator)
     best = _best_of(costs, rings, _allowed(rings, sizes[:, : costs.jobs]), walk, fairness)
     return best._replace(bound=-np.inf)  # a sample says nothing of other categories
 
 
-def _players(costs: Costs, rings: Rings) -> tuple[int, int, Floats]:
-    """Workers and jobs to make categories of, and what each job gains by workers.
+def _players(costs: Costs, rings: Rings) -> tuple[int, int]:
+    """Workers and jobs to make categories of.
 
     Where a job is better off alone, somebody must be able to leave workers idle: one more job, which may get
     none of them, does.
     """
-    mean = (rings.rho @ costs.capacity) / costs.capacity.sum()
+    idle = int((_gains(costs, rings, rings.rho.max(axis=1)) <= 0).any())
+    return int(costs.capacity.sum()) + idle, costs.jobs + idle
+
+
+def _gains(costs: Costs, rings: Rings, speed: Floats) -> Floats:
+    """What each job would gain by very many workers, if the first one had such a speed."""
     network_s = np.where(np.isfinite(rings.extra), rings.extra, 0.0).max(axis=1)
-    gain: Floats = np.maximum(rings.work / mean - network_s, 0.0) * costs.weight
-    idle = int((gain <= 0).any())
-    return int(costs.capacity.sum()) + idle, costs.jobs + idle, np.append(gain, np.zeros(idle))
+    gain: Floats = np.maximum(rings.work / speed - network_s, 0.0) * costs.weight
+    return gain
 
 
 def _allowed(rings: Rings, sizes: Ints) -> Ints:
@@ -167,15 +180,12 @@ def _best_of(
         rank = fairness.score(rings.seconds(*pairs).reshape(len(sizes), -1))
     best: Assignment | None = None
     for k in np.argsort(rank, kind="stable")[:POLISHED].tolist():
-        mix = polish(costs, valued.mix[k], resize=False)
+        mix = polish(costs, valued.mix[k], resize=walk)
         found = Assignment(mix, costs.total(mix), float(valued.bound.min()), valued.prices[k])
         if fairness is not None:
             return found
         best = _better(best, found)
     assert best is not None
-    if walk:
-        mix = polish(costs, best.mix)
-        best = best._replace(mix=mix, cost=costs.total(mix))
     return best
 
 

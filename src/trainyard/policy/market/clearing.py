@@ -9,6 +9,7 @@ cleared at once.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trainyard.model.cluster import Floats, Ints
 
@@ -31,9 +32,9 @@ def clear_types(value: Floats, sizes: Ints, capacity: Ints) -> tuple[Ints, Float
         excess = held[market].sum(axis=1) - capacity
         cost, mover = _edges(value[market], held[market])
         far, first = _shortest(cost)
+        prices[market] = _prices(far, excess < 0)
         far = np.where((excess < 0)[:, None, :], far, np.inf)  # only to types with room
         chain = far.min(axis=2)
-        prices[market] = np.where(np.isfinite(chain), chain, 0.0)
         here, source = np.arange(market.size), excess.argmax(axis=1)
         over = excess[here, source] > 0
         stuck = over & ~np.isfinite(chain[here, source])
@@ -68,6 +69,17 @@ def _shortest(cost: Floats) -> tuple[Floats, Ints]:
         far = np.where(shorter, detour, far)
         first = np.where(shorter, first[:, :, via, None], first)
     return far, first
+
+
+def _prices(far: Floats, room: NDArray[np.bool_]) -> Floats:
+    """What one more worker of each type would save: the cheapest chain to a type with room, which is free.
+
+    A type from where no chain leads to one is dearer than any value; if there is no room at all, the
+    cheapest type is free.
+    """
+    out = np.where(room, 0.0, 2.0 * far.shape[1])
+    price: Floats = (far + out[:, None, :]).min(axis=2)
+    return price - np.where(room.any(axis=1), 0.0, price.min(axis=1))[:, None]
 
 
 def _push(held: Ints, mover: Ints, first: Ints, source: int, target: int, most: int) -> None:

@@ -14,10 +14,11 @@ import numpy as np
 
 from trainyard.model.cluster import Floats, Ints
 from trainyard.policy.market.costs import STEEP, Costs
-from trainyard.policy.market.menus import Offer
+from trainyard.policy.market.menus import Offer, all_configs
 from trainyard.policy.market.rings import Rings
 
 BLOCK = 2_000_000  # numbers looked at in one go: beyond that the cache is too small
+FEW = 2_000  # configurations that are all listed where jobs are placed one by one
 
 
 class ClosedForm:
@@ -42,11 +43,24 @@ class ClosedForm:
         )
 
     def within(self, job: int, prices: Floats, most: float, room: Ints) -> tuple[Ints, Floats]:
-        """Return choices of two types that fit into a room, with their costs, up to a cost + price."""
+        """Return choices that fit into a room, with their costs, up to a cost + price.
+
+        All of them if they are few, else such of two types.
+        """
+        few = np.prod(np.minimum(room, self.rings.most) + 1.0) <= FEW
+        every = all_configs(room, self.rings.most) if few else self._two_types(job, prices)
+        every = np.concatenate([self.costs.held[job][None], every])
+        every = np.unique(every[(every <= room).all(axis=1) & every.any(axis=1)], axis=0)
+        cost = self.costs.of(np.full(len(every), job), every)
+        near = np.isfinite(cost) & (cost + every @ prices <= most)
+        return every[near], cost[near]
+
+    def _two_types(self, job: int, prices: Floats) -> Ints:
+        """Around the best split between every two types, for every size."""
         rings, types = self.rings, self.costs.types
         n = np.arange(1, rings.most + 1)
         sizes = n.astype(np.float64)
-        found = [self.costs.held[job][None]]
+        found = []
         for t, u in self._edges:
             slow, fast = sorted((t, u), key=lambda e: float(rings.rho[job, e]))
             edge = rings.rho[job, slow], rings.rho[job, fast], prices[slow], prices[fast]
@@ -57,11 +71,7 @@ class ClosedForm:
                 configs[n - 1, fast] += of_fast
                 configs[n - 1, slow] += n - of_fast
                 found.append(configs)
-        every = np.concatenate(found)
-        every = np.unique(every[(every <= room).all(axis=1) & every.any(axis=1)], axis=0)
-        cost = self.costs.of(np.full(len(every), job), every)
-        near = np.isfinite(cost) & (cost + every @ prices <= most)
-        return every[near], cost[near]
+        return np.concatenate(found)
 
     def _blocks(self) -> Iterator[Ints]:
         step = max(1, BLOCK // (self.rings.most * len(self._edges)))

@@ -9,8 +9,6 @@ import numpy as np
 
 from trainyard.model.cluster import Floats, Ints
 
-BIG = 1e3  # in mean costs: what it takes to leave a job out that must run
-
 
 class Columns(NamedTuple):
     """Configurations: whose, which, at what cost."""
@@ -32,10 +30,11 @@ class Mixture(NamedTuple):
 class Master:
     """A program that grows: every job takes one column in all, nothing is used beyond capacity."""
 
-    def __init__(self, jobs: int, capacity: Ints, scale: float) -> None:
+    def __init__(self, jobs: int, capacity: Ints, scale: float, out: float) -> None:
         types = len(capacity)
         self.jobs = jobs
         self.scale = scale  # completion times span many orders; costs are counted in this
+        self.out = out  # what it costs to leave a job out that must run
         self.parts: list[Columns] = []
         self.solver = highspy.Highs()  # type: ignore[no-untyped-call]
         self.solver.setOptionValue("output_flag", False)
@@ -54,7 +53,7 @@ class Master:
         entry = np.column_stack([np.ones(count), columns.configs]).ravel()
         starts = np.arange(count, dtype=np.int32) * (1 + types)
         zero, infinite = np.zeros(count), np.full(count, highspy.kHighsInf)
-        cost = np.minimum(columns.cost / self.scale, BIG)
+        cost = np.minimum(columns.cost, self.out) / self.scale
         self.solver.addCols(count, cost, zero, infinite, entry.size, starts, index.ravel(), entry)
         self.parts.append(columns)
 

@@ -1,7 +1,8 @@
 """Lists of configurations (workers by GPU type) that jobs may choose from, and the cheapest at given prices.
 
 A list is complete for small cases and else sparse: a grid of counts, which loses at most its own step
-(rounding every count down keeps 1 / (1 + step) of the speed and needs no more than before), or a sample.
+(rounding every count down keeps 1 / (1 + step) of the speed and needs no more than before), or a sample
+(`samples`).
 """
 
 from __future__ import annotations
@@ -124,42 +125,6 @@ def grid_configs(capacity: Ints, most: int, counts: Callable[[int], Ints]) -> In
     size = rows.sum(axis=1)
     listed: Ints = rows[(size > 0) & (size <= most)]
     return listed
-
-
-def sampled_menu(costs: Costs, centre: Floats, count: int, most: int, generator: np.random.Generator) -> Menu:
-    """Offer every job a sample of its own: every type singly, and random mixtures around its centre."""
-    jobs, types = costs.jobs, costs.types
-    singles = np.broadcast_to(np.eye(types, dtype=np.int64), (jobs, types, types))
-    size = np.exp(np.log(np.maximum(centre, 1.0))[:, None] + 0.6 * generator.standard_normal((jobs, count)))
-    n = np.clip(np.rint(size), 1, most).astype(np.int64)
-    # Half of the mixtures have nearly one type, half are even.
-    alpha = np.where(np.arange(count) % 2 == 0, 0.15, 1.0)[None, :, None]
-    share = generator.standard_gamma(np.broadcast_to(alpha, (jobs, count, types))) + 1e-300
-    share *= costs.capacity > 0
-    share /= share.sum(axis=2, keepdims=True)
-    drawn = np.minimum(largest_remainder(share * n[:, :, None], n), costs.capacity)
-    return _own_menu(costs, np.concatenate([singles, drawn], axis=1))
-
-
-def near_menu(costs: Costs, mix: Ints) -> Menu:
-    """Offer every job what differs by a worker or two from what it has."""
-    types = costs.types
-    one = np.eye(types, dtype=np.int64)
-    if types <= 3:
-        steps = np.stack(np.meshgrid(*[np.arange(-1, 2)] * types, indexing="ij"), axis=-1).reshape(-1, types)
-    else:
-        steps = np.concatenate([one * 0, one, -one, (one[:, None] - one).reshape(-1, types)])
-    near = mix[:, None] + steps
-    beyond = ((near < 0) | (near > costs.capacity)).any(axis=2, keepdims=True)
-    return _own_menu(costs, np.where(beyond, mix[:, None], near))
-
-
-def _own_menu(costs: Costs, configs: Ints) -> Menu:
-    """Offer every job its own configurations (S, Q, M)."""
-    jobs, width, types = configs.shape
-    who, everybody = np.repeat(np.arange(jobs), width), np.arange(jobs)
-    seconds = costs.times.seconds(who, configs.reshape(-1, types)).reshape(jobs, width)
-    return Menu(everybody, configs, costs.value(everybody, seconds + costs.restart[:, None]))
 
 
 def largest_remainder(share: Floats, total: Ints) -> Ints:

@@ -21,9 +21,10 @@ def trade_pairs(costs: Costs, mix: Ints) -> bool:
     pool = mix[first] + mix[second]
     total = costs.of(first, ways) + costs.of(second, pool - ways)
     now = costs.of(np.arange(costs.jobs), mix)
-    gain: Floats = now[first] + now[second] - total
-    least, traded, done = GAIN * float(now.sum()), np.zeros(costs.jobs, dtype=np.bool_), False
-    gain = np.where(np.isnan(gain), -np.inf, gain)
+    with np.errstate(invalid="ignore"):  # jobs that hold nothing yet cost infinitely much
+        gain: Floats = np.nan_to_num(now[first] + now[second] - total, nan=-np.inf)
+    least = GAIN * float(now[np.isfinite(now)].sum())
+    traded, done = np.zeros(costs.jobs, dtype=np.bool_), False
     promising = np.flatnonzero(gain > least)
     for at in promising[np.argsort(-gain[promising], kind="stable")].tolist():
         i, j = int(first[at]), int(second[at])

@@ -18,13 +18,32 @@ from trainyard.policy.market.pairs import trade_pairs
 GAIN = 1e-9  # of the total cost: less is noise
 FEW = 64  # jobs up to which all pairs trade besides
 PASSES = 20
+SERVED = 1e300  # what it is worth that a job which must run can do so: more than anything, yet can be added
 
 
-class _Step(NamedTuple):
+class Step(NamedTuple):
     """What a step takes from the idle workers, by type, and what it gives back."""
 
     takes: int  # a type, or -1
     gives: int
+
+
+def single_steps(types: int, resize: bool = True) -> list[Step]:
+    """What can be done with one worker. Without `resize` only its type changes."""
+    every = range(types)
+    one = [Step(t, -1) for t in every] + [Step(-1, t) for t in every] if resize else []
+    return one + [Step(t, u) for t in every for u in every if t != u]
+
+
+def changes_of(steps: list[Step], types: int) -> Ints:
+    """What steps do to the workers of a job, by type."""
+    change: Ints = np.zeros((len(steps), types), dtype=np.int64)
+    for row, step in zip(change, steps, strict=True):
+        if step.takes >= 0:
+            row[step.takes] += 1
+        if step.gives >= 0:
+            row[step.gives] -= 1
+    return change
 
 
 def polish(costs: Costs, mix: Ints, resize: bool = True) -> Ints:
@@ -41,18 +60,11 @@ def polish(costs: Costs, mix: Ints, resize: bool = True) -> Ints:
 
 class _Polish:
     def __init__(self, costs: Costs, mix: Ints, resize: bool) -> None:
-        types = range(costs.types)
         self.costs = costs
         self.mix = mix
         self.idle: Ints = costs.capacity - mix.sum(axis=0)
-        one = [_Step(t, -1) for t in types] + [_Step(-1, t) for t in types] if resize else []
-        self.steps = one + [_Step(t, u) for t in types for u in types if t != u]
-        self.change: Ints = np.zeros((len(self.steps), costs.types), dtype=np.int64)
-        for row, step in zip(self.change, self.steps, strict=True):
-            if step.takes >= 0:
-                row[step.takes] += 1
-            if step.gives >= 0:
-                row[step.gives] -= 1
+        self.steps = single_steps(costs.types, resize)
+        self.change = changes_of(self.steps, costs.types)
         self.pairs = self._pairs()
         self.gain = self._gains(np.arange(costs.jobs))
 
@@ -77,7 +89,7 @@ class _Polish:
         before = self.costs.of(jobs, self.mix[jobs])[:, None]
         with np.errstate(invalid="ignore"):
             gains: Floats = np.where(possible, before - after, -np.inf)
-        return np.nan_to_num(gains, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
+        return np.nan_to_num(gains, nan=-np.inf, posinf=SERVED, neginf=-np.inf)
 
     def run(self) -> None:
         """Take the best step, again and again."""

@@ -16,8 +16,8 @@ import numpy as np
 
 from trainyard.model.cluster import Floats, Ints
 from trainyard.policy.market.costs import Costs
-from trainyard.policy.market.master import BIG, Columns, Master, Mixture
-from trainyard.policy.market.menus import Lists, Menu, Offer, near_menu, sampled_menu
+from trainyard.policy.market.master import Columns, Master, Mixture
+from trainyard.policy.market.menus import Offer
 from trainyard.policy.market.polish import polish
 
 TOLERANCE = 1e-6  # of the program's value: closer than that the bound need not come
@@ -25,7 +25,7 @@ ROUNDS = 60
 WHOLE = 1e-7  # shares this close to 0 or 1 are whole
 CLOSE = 1e-3  # of the cost: an assignment this close to the bound is left as it is, unless `exact`
 SMALL = 48  # jobs up to which everybody is chosen for anew in the end
-FEW = 30  # configurations of each job that are looked at then
+FEW, ENOUGH = 30, 1500  # configurations of each job that are looked at then, at least; and of all jobs
 QUICK, NODES = 100, 20_000  # nodes of the search tree, without and with `exact`
 LADDER = 2.0 ** np.arange(-3, 4)  # multiples of the first guess at prices that first offers are made at
 
@@ -80,44 +80,42 @@ def trade(
     return Assignment(mix, cost, min(cleared.bound, cost), cleared.prices, fractional, cleared.rounds)
 
 
-def trade_sampled(
-    costs: Costs,
-    centre: Floats,
-    samples: int,
-    most: int,
-    generator: np.random.Generator,
-    others: Sequence[Menu] = (),
-    guess: Floats | None = None,
-) -> Assignment:
-    """Trade among samples of configurations, then once more among these and the neighbours of the answer."""
-    menus = [sampled_menu(costs, centre, samples, most, generator), *others]
-    first = trade(costs, Lists(costs, menus), guess)
-    again = trade(costs, Lists(costs, [*menus, near_menu(costs, first.mix)]), first.prices)
-    return again if again.cost <= first.cost else first._replace(bound=min(first.bound, again.bound))
-
-
 def clear(costs: Costs, pricing: Pricing, guess: Floats | None = None) -> Cleared:
     """Generate columns until nobody finds a better one at the prices."""
     everybody = np.arange(costs.jobs)
     first = first_offers(costs, pricing, guess)
-    master = Master(costs.jobs, costs.capacity, float(first[-1].cost.mean()) or 1.0)
+    master = _master(costs, first)
     nothing = np.zeros((costs.jobs, costs.types), dtype=np.int64)
     master.add(Columns(everybody, nothing, costs.wait))
     for columns in first:
         master.add(columns)
     bound, prices = -np.inf, np.zeros(costs.types)
-    for rounds in range(1, ROUNDS + 1):  # noqa: B007 - told in the end
+    for rounds in range(1, ROUNDS + 1):
         mixture = master.mixture()
         offer = pricing.cheapest(mixture.prices)
-        at = float(offer.bound.sum() - mixture.prices @ costs.capacity)
+        at = bound_at(costs, offer, mixture.prices)
         if at > bound:
             bound, prices = at, mixture.prices
         reduced = offer.cost + offer.configs @ mixture.prices - mixture.worth
-        better = reduced < -1e-9 * np.abs(mixture.worth)
-        if mixture.value - bound <= TOLERANCE * mixture.value or not better.any():
+        better = reduced < -1e-9 * np.maximum(np.abs(mixture.worth), master.scale)
+        done = mixture.value - bound <= TOLERANCE * mixture.value
+        if done or not better.any() or rounds == ROUNDS:
             break
         master.add(Columns(everybody[better], offer.configs[better], offer.cost[better]))
     return Cleared(master, mixture, bound, prices, rounds)
+
+
+def bound_at(costs: Costs, offer: Offer, prices: Floats) -> float:
+    """What all assignments cost at least, by what everybody would choose at some prices."""
+    return float(offer.bound.sum() - prices @ costs.capacity)
+
+
+def _master(costs: Costs, first: Sequence[Columns]) -> Master:
+    """A program in which leaving a job out costs more than what anybody was first offered, all together."""
+    highest = np.zeros(costs.jobs)
+    for columns in first:
+        np.maximum.at(highest, columns.jobs, columns.cost)
+    return Master(costs.jobs, costs.capacity, highest.mean() or 1.0, 2.0 * highest.sum() or 1.0)
 
 
 def first_offers(costs: Costs, pricing: Pricing, guess: Floats | None) -> list[Columns]:
@@ -142,15 +140,11 @@ def guess_prices(costs: Costs) -> Floats:
     cost = np.stack(
         [costs.of(everybody, np.tile(e, (costs.jobs, 1))) for e in np.eye(costs.types, dtype=np.int64)]
     )
-    cost = np.where(np.isfinite(cost), cost, np.nan)
-    with np.errstate(all="ignore"):
-        least = np.fmin.reduce(cost, axis=0)
-        speed = (
-            np.nan_to_num(np.nanmean(least / cost, axis=1))
-            if np.isfinite(least).any()
-            else np.ones(costs.types)
-        )
-    total = float(np.sqrt(np.nan_to_num(least)).sum()) / max(float(speed @ costs.capacity), 1.0)
+    runs = np.isfinite(cost)
+    least = np.where(runs.any(axis=0), cost.min(axis=0), 0.0)
+    part = np.divide(least, cost, out=runs.astype(np.float64), where=runs & (cost > 0))
+    speed = part.sum(axis=1) / np.maximum(runs.sum(axis=1), 1)
+    total = float(np.sqrt(least).sum()) / max(float(speed @ costs.capacity), 1.0)
     prices: Floats = total**2 * speed
     return prices
 
@@ -180,7 +174,8 @@ def _improved(costs: Costs, pricing: Pricing, cleared: Cleared, mix: Ints, exact
         return mix
     paid = pricing.cheapest(cleared.prices).bound + gap * (1 + 1e-9)
     everybody = np.arange(costs.jobs)
-    best = _best_choice(pricing, cleared, everybody, costs.capacity, paid, None if exact else FEW)
+    few = None if exact else max(FEW, ENOUGH // costs.jobs)
+    best = _best_choice(pricing, cleared, everybody, costs.capacity, paid, few)
     return best if costs.total(best) < cost else mix
 
 
@@ -204,10 +199,10 @@ def _best_choice(
         near = np.argsort(cost + configs @ prices, kind="stable")[:few]
         alone = np.flatnonzero(configs.sum(axis=1) <= 1)  # so that there is always a choice
         near = np.union1d(near, alone)
-        menus.append((configs[near], np.minimum(cost[near], BIG * cleared.master.scale)))
-    if len(jobs) <= 3 and few is not None:
+        menus.append((configs[near], np.minimum(cost[near], cleared.master.out)))
+    if len(jobs) <= 3 and few == FEW:
         return _tried(menus, room)
-    master = Master(len(jobs), room, cleared.master.scale)
+    master = Master(len(jobs), room, cleared.master.scale, cleared.master.out)
     for at, (configs, cost) in enumerate(menus):
         master.add(Columns(np.full(len(cost), at), configs, cost))
     chosen, columns = master.choice(NODES if few is None else QUICK), master.columns()
@@ -217,7 +212,7 @@ def _best_choice(
 
 
 def _tried(menus: Sequence[tuple[Ints, Floats]], room: Ints) -> Ints:
-    """Try all combinations of what two or three jobs could take."""
+    """Try all combinations of what two or three jobs could take; nothing for anybody if none fits."""
     used, cost, picks = (
         np.zeros((1, len(room)), dtype=np.int64),
         np.zeros(1),
@@ -228,5 +223,7 @@ def _tried(menus: Sequence[tuple[Ints, Floats]], room: Ints) -> Ints:
         before, pick = np.nonzero((together <= room).all(axis=2))
         used, cost = together[before, pick], cost[before] + its[pick]
         picks = np.column_stack([picks[before], pick])
+    if not cost.size:
+        return np.zeros((len(menus), len(room)), dtype=np.int64)
     best = picks[int(cost.argmin())]
     return np.stack([configs[pick] for (configs, _), pick in zip(menus, best.tolist(), strict=True)])

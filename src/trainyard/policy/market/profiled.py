@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -15,28 +16,27 @@ DENSE = 40_000  # configurations of a kind of job that are all worked out in adv
 
 
 class Kind:
-    """Jobs that train at the same pace: the same model, the same demands."""
+    """Jobs that train at the same pace on the same GPU types: the same model, the same demands."""
 
-    def __init__(self, speed: SpeedModel, job: Job, capacity: Ints) -> None:
+    def __init__(self, speed: SpeedModel, job: Job, room: Ints) -> None:
         self.job = job
-        self.most = min(job.most_gpus, int(capacity.sum()))
+        self.room = room  # workers of each type that such a job may have
+        self.most = min(job.most_gpus, int(room.sum()))
         self._speed = speed
-        self._base: Ints = np.minimum(capacity, self.most) + 1
+        self._base: Ints = np.minimum(room, self.most) + 1
         places = np.append(np.cumprod(self._base[::-1])[::-1][1:], 1)
         self._places: Ints = places.astype(np.int64)
         size = int(np.prod(self._base.astype(np.float64)))
         self._dense: Floats | None = None
-        self._menus: dict[bytes, tuple[Ints, Floats]] = {}
         if size <= DENSE:
             every = np.stack(np.unravel_index(np.arange(size), self._base.tolist()), axis=1)
             self._dense = self._paces(every)
 
     def paces(self, configs: Ints) -> Floats:
         """Seconds per sample with workers by type; infinite for too many or too few."""
-        if self._dense is None:
-            return self._paces(configs)
-        known: Floats = self._dense[np.minimum(configs, self._base - 1) @ self._places]
-        return np.where((configs < self._base).all(axis=1), known, np.inf)
+        there = np.minimum(configs, self._base - 1)
+        pace = self._paces(there) if self._dense is None else self._dense[there @ self._places]
+        return np.where((configs < self._base).all(axis=1), pace, np.inf)
 
     def _paces(self, configs: Ints) -> Floats:
         size = configs.sum(axis=1)
@@ -45,49 +45,48 @@ class Kind:
         pace[(size < self.job.least_gpus) | (size > self.most)] = np.inf
         return pace
 
-    def menu(self, room: Ints) -> tuple[Ints, Floats]:
-        """Configurations that such a job may choose from where there is so much room, and their paces."""
-        known = self._menus.get(room.tobytes())
-        if known is None:
-            configs = self._offers(room)
-            pace = self.paces(configs)
-            some = np.isfinite(pace)
-            known = self._menus[room.tobytes()] = (configs[some], pace[some])
-        return known
+    @cached_property
+    def menu(self) -> tuple[Ints, Floats]:
+        """Configurations that such a job may choose from, and their paces."""
+        configs = self._offers()
+        pace = self.paces(configs)
+        some = np.isfinite(pace)
+        return configs[some], pace[some]
 
-    def ring(self, sizes: Ints, types: int) -> tuple[Floats, Floats]:
+    def ring(self, sizes: Ints) -> tuple[Floats, Floats]:
         """Speed of a worker of each type, and what n of them take besides computing, per sample.
 
-        By the paper's formula: exact on the type where the job is fastest, nearly so elsewhere.
+        By the paper's formula: exact if n workers are of the fastest types, nearly so elsewhere.
         """
-        least = self.job.least_gpus
-        alone = np.diag(np.full(types, least))
+        size = np.minimum(self.room, self.job.least_gpus)
+        rho: Floats = np.where(
+            size > 0, self._speed.mixed(self.job, np.diag(size)) / np.maximum(size, 1), 0.0
+        )
+        fastest = np.argsort(-rho, kind="stable")
+        best = np.stack([_filled(self.room, fastest, int(n)) for n in sizes])
         with np.errstate(divide="ignore"):
-            rho: Floats = np.nan_to_num(1.0 / (self.paces(alone) * least), posinf=0.0)
-        best = np.zeros((len(sizes), types), dtype=np.int64)
-        best[:, int(rho.argmax())] = sizes
-        with np.errstate(divide="ignore"):
-            rest: Floats = np.maximum(self.paces(best) - 1.0 / (sizes * rho.max()), 0.0)
+            rest: Floats = np.maximum(self.paces(best) - 1.0 / (best @ rho), 0.0)
+        rest[best.sum(axis=1) < sizes] = np.inf
         return rho, rest
 
-    def _offers(self, room: Ints) -> Ints:
-        configs = grid_configs(room, self.most, binary)
-        configs = np.concatenate([configs, self._ends(room)])
+    def _offers(self) -> Ints:
+        configs = np.concatenate([grid_configs(self.room, self.most, binary), self._ends()])
         size = configs.sum(axis=1)
         return np.unique(configs[(size >= self.job.least_gpus) & (size <= self.most)], axis=0)
 
-    def _ends(self, room: Ints) -> Ints:
-        """The least and the asked number of workers on each type, and on the types together."""
-        rows = []
-        for size in {self.job.least_gpus, self.job.gpus, self.most}:
-            rows += [row for row in np.diag(np.minimum(room, size)) if row.sum() == size]
-            for first in range(len(room)):  # types that are too few are mixed with the next ones
-                order = np.roll(np.arange(len(room)), -first)
-                before = np.concatenate([[0], np.cumsum(room[order])[:-1]])
-                row = np.zeros(len(room), dtype=np.int64)
-                row[order] = np.clip(size - before, 0, room[order])
-                rows.append(row)
-        return np.array(rows, dtype=np.int64).reshape(-1, len(room))
+    def _ends(self) -> Ints:
+        """The least, the asked and the largest number of workers, starting with each type."""
+        types = np.arange(len(self.room))
+        sizes = {self.job.least_gpus, self.job.gpus, self.most}
+        return np.stack([_filled(self.room, np.roll(types, -t), n) for n in sizes for t in types])
+
+
+def _filled(room: Ints, order: Ints, size: int) -> Ints:
+    """So many workers of the first type in this order; if it has not enough, of the next ones too."""
+    before = np.concatenate([[0], np.cumsum(room[order])[:-1]])
+    row: Ints = np.zeros_like(room)
+    row[order] = np.clip(size - before, 0, room[order])
+    return row
 
 
 class Profiled:
@@ -108,18 +107,22 @@ class Profiled:
         return self.left[jobs] * pace
 
 
-def profiled(speed: SpeedModel, jobs: Sequence[Job], capacity: Ints, left: Floats) -> Profiled:
-    """Sort jobs into kinds; what was worked out of a kind is kept with the speed model."""
+def profiled(speed: SpeedModel, jobs: Sequence[Job], types: Ints, capacity: Ints, left: Floats) -> Profiled:
+    """Sort jobs into kinds; what was worked out of a kind is kept with the speed model.
+
+    `types` is the only GPU type that each job may have, or -1.
+    """
     known: dict[tuple[object, ...], Kind] = speed.derived
     kinds: dict[int, int] = {}
     found: list[Kind] = []
     kind_of: Ints = np.empty(len(jobs), dtype=np.int64)
     there = capacity.tobytes()
-    for j, job in enumerate(jobs):
-        key = (there, id(job.profile), job.least_gpus, job.most_gpus, job.gpus, job.asked_per_gpu)
+    for j, (job, own) in enumerate(zip(jobs, types.tolist(), strict=True)):
+        key = (there, id(job.profile), own, job.least_gpus, job.most_gpus, job.gpus, job.asked_per_gpu)
         kind = known.get(key)
         if kind is None:
-            kind = known[key] = Kind(speed, job, capacity)
+            room = capacity if own < 0 else capacity * (np.arange(len(capacity)) == own)
+            kind = known[key] = Kind(speed, job, room)
         at = kinds.setdefault(id(kind), len(found))
         if at == len(found):
             found.append(kind)

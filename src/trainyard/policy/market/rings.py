@@ -13,6 +13,8 @@ import numpy as np
 
 from trainyard.model.cluster import Floats, Ints
 
+DONE = 1e-9  # samples: jobs that have nothing left to do still take part
+
 
 @dataclass(frozen=True, slots=True)
 class Rings:
@@ -30,8 +32,8 @@ class Rings:
     def seconds(self, jobs: Ints, configs: Ints) -> Floats:
         """Completion time of each of some jobs with its workers by type."""
         rho, n = self.rho[jobs], configs.sum(axis=1)
-        with np.errstate(divide="ignore"):
-            took: Floats = self.work[jobs] / (rho * configs).sum(axis=1)
+        speed: Floats = (rho * configs).sum(axis=1)
+        took: Floats = np.divide(self.work[jobs], speed, out=np.full(len(speed), np.inf), where=speed > 0)
         took += self.extra[jobs, np.minimum(n, self.most)]
         took[((configs > 0) & (rho <= 0)).any(axis=1) | (n > self.most)] = np.inf
         return took
@@ -45,9 +47,8 @@ def ring_jobs(
     No job gets more workers than its batch has samples: somebody would have nothing to do.
     """
     n = np.arange(most + 1, dtype=np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        passes = np.where(n > 0, 2.0 * (n - 1.0) / n, np.inf)
+    passes = 2.0 * (n - 1.0) / np.maximum(n, 1.0)
     extra: Floats = iterations[:, None] * (gradient_bytes[:, None] / bandwidth) * passes
     extra[:, 0] = np.inf
     extra[n > batch[:, None]] = np.inf
-    return Rings(rho, iterations * batch, extra)
+    return Rings(rho, np.maximum(iterations * batch, DONE), extra)

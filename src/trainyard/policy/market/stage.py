@@ -19,7 +19,8 @@ from trainyard.policy.joint import Joint
 from trainyard.policy.market.category import search_sampled
 from trainyard.policy.market.costs import Costs
 from trainyard.policy.market.fairness import jain
-from trainyard.policy.market.prices import Assignment, clear, trade, trade_sampled
+from trainyard.policy.market.prices import Assignment, bound_at, clear, trade
+from trainyard.policy.market.samples import Samples, sampled_menu
 from trainyard.policy.market.stall import Stall
 from trainyard.policy.mixes import held_mix, up_by_type
 from trainyard.policy.select import Mask, greedy
@@ -104,9 +105,7 @@ class Market(Joint):
         generator = np.random.default_rng((stall.snapshot.seed, int(stall.snapshot.now_s)))
         guess = stall.snapshot.notes.get("market")
         if self.engine == "category":
-            rings = stall.rings()
-            samples = self.samples or 64
-            found = search_sampled(costs, rings, samples, generator)
+            found = search_sampled(costs, stall.rings(), self.samples or 64, generator)
             bound = clear(costs, stall.lists(costs), guess).bound
             return found._replace(bound=min(bound, found.cost))
         if self.samples is None:
@@ -114,7 +113,11 @@ class Market(Joint):
         work = np.sqrt(costs.weight * stall.one_worker_s)
         centre = work / work.sum() * stall.capacity.sum()
         most = max(kind.most for kind in stall.times.kinds)
-        return trade_sampled(costs, centre, self.samples, most, generator, stall.least(costs), guess)
+        menu = sampled_menu(costs, centre, self.samples, most, generator)
+        found = trade(costs, Samples(costs, [menu, *stall.least(costs)]), guess, exact=self.exact)
+        # A sample says nothing of what is not in it: the bound needs the whole lists, once.
+        bound = bound_at(costs, stall.lists(costs).cheapest(found.prices), found.prices)
+        return found._replace(bound=min(bound, found.cost))
 
 
 def _admitted(snapshot: Snapshot, ranked: Ints, capacity: Ints) -> Mask:

@@ -9,7 +9,7 @@ from trainyard.policy.market.costs import Costs
 from trainyard.policy.market.fairness import equal_whole_share_s
 from trainyard.policy.market.menus import Lists, Menu, shared_menu
 from trainyard.policy.market.profiled import Kind, profiled
-from trainyard.policy.market.rings import Rings
+from trainyard.policy.market.rings import DONE, Rings
 from trainyard.policy.snapshot import Column, Snapshot
 
 C = Column
@@ -24,14 +24,11 @@ class Stall:
         self.held = held
         self.capacity = capacity
         self.jobs = [snapshot.table.jobs[row] for row in rows.tolist()]
-        self.left: Floats = np.maximum(snapshot.remaining_samples()[rows], 1e-9)
+        self.left: Floats = np.maximum(snapshot.remaining_samples()[rows], DONE)
         self.restart_s: Floats = np.array([snapshot.restart_cost(job) for job in self.jobs])
         self.elapsed_s: Floats = snapshot.now_s - snapshot.table.column(C.ARRIVAL)[rows]
         own = snapshot.table.column(C.TYPE)[rows].astype(np.int64)
-        self.allowed: Ints = ((own[:, None] < 0) | (own[:, None] == np.arange(len(capacity)))).astype(
-            np.int64
-        )
-        self.times = profiled(snapshot.speed, self.jobs, capacity, self.left)
+        self.times = profiled(snapshot.speed, self.jobs, own, capacity, self.left)
         self.one_worker_s: Floats = self._one_worker_s()
 
     def _one_worker_s(self) -> Floats:
@@ -67,32 +64,24 @@ class Stall:
 
     def lists(self, costs: Costs) -> Lists:
         """All that each job may choose from."""
-        return Lists(
-            costs, [self._menu(costs, jobs, kind, allowed) for jobs, kind, allowed in self._groups()]
-        )
+        return Lists(costs, [self._menu(costs, jobs, kind) for jobs, kind in self._groups()])
 
     def least(self, costs: Costs) -> list[Menu]:
         """The fewest workers that each job can run with, on every type."""
         menus = []
-        for jobs, kind, allowed in self._groups():
-            room = self.capacity * allowed
-            rows = np.diag(np.minimum(room, kind.job.least_gpus))
+        for jobs, kind in self._groups():
+            rows = np.diag(np.minimum(kind.room, kind.job.least_gpus))
             rows = rows[rows.sum(axis=1) == kind.job.least_gpus]
             if len(rows):
                 menus.append(shared_menu(costs, jobs, rows))
         return menus
 
-    def _groups(self) -> list[tuple[Ints, Kind, Ints]]:
-        """Jobs of the same kind on the same types."""
-        keys = np.column_stack([self.times.kind_of, self.allowed])
-        unique, of = np.unique(keys, axis=0, return_inverse=True)
-        return [
-            (np.flatnonzero(of.ravel() == g), self.times.kinds[int(key[0])], key[1:])
-            for g, key in enumerate(unique)
-        ]
+    def _groups(self) -> list[tuple[Ints, Kind]]:
+        """Jobs of the same kind."""
+        return [(np.flatnonzero(self.times.kind_of == k), kind) for k, kind in enumerate(self.times.kinds)]
 
-    def _menu(self, costs: Costs, jobs: Ints, kind: Kind, allowed: Ints) -> Menu:
-        configs, pace = kind.menu(self.capacity * allowed)
+    def _menu(self, costs: Costs, jobs: Ints, kind: Kind) -> Menu:
+        configs, pace = kind.menu
         seconds = self.left[jobs][:, None] * pace + costs.restart[jobs][:, None]
         return Menu(jobs, configs[None], costs.value(jobs, seconds))
 
@@ -102,9 +91,7 @@ class Stall:
         types = len(self.capacity)
         rho, extra = np.zeros((len(self.rows), types)), np.full((len(self.rows), most + 1), np.inf)
         n = np.arange(1, most + 1)
-        for k, kind in enumerate(self.times.kinds):
-            here = self.times.kind_of == k
-            single, curve = kind.ring(n, types)
-            rho[here] = single * self.allowed[here]
+        for here, kind in self._groups():
+            rho[here], curve = kind.ring(n)
             extra[here, 1:] = self.left[here][:, None] * curve
         return Rings(rho, self.left, extra)
