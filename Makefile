@@ -40,8 +40,8 @@ test: setup
 	$(BIN)/python -m pytest -n auto
 
 bench: setup
-	@# Both run, and either may fail.
-	$(BIN)/python bench/decisions.py --growth; kept=$$?; $(BIN)/python bench/simulator.py $(ARGS) && exit $$kept
+	@# All run, and each may fail.
+	$(BIN)/python bench/decisions.py --growth; kept=$$?; $(BIN)/python bench/learn.py || kept=1; $(BIN)/python bench/simulator.py $(ARGS) && exit $$kept
 
 clean:
 	rm -rf out dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

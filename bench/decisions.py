@@ -19,14 +19,18 @@ from pathlib import Path
 
 from trainyard.engine.events import JobSubmitted
 from trainyard.engine.yard import Yard
-from trainyard.model.cluster import uniform_cluster
+from trainyard.model.cluster import CPUS_PER_GPU, MEMORY_GB_PER_GPU, Cluster, GpuType, Node, uniform_cluster
 from trainyard.model.job import Job
 from trainyard.model.profile import Compute, Demand, Profile, Sync
 from trainyard.model.zoo import zoo_profile
 from trainyard.policy.grammar import parse_policy
+from trainyard.policy.market.prices import trade
+from trainyard.reproduce.market_gaps import complete, plain_program
+from trainyard.reproduce.market_instances import instance
 
 GPUS_PER_NODE = 8
 SEED = 1
+PROGRAMS = ((4, 15, 12), (8, 16, 9), (10, 20, 11), (12, 24, 13))  # jobs, workers, the most of a job
 GROWTH_GPUS = (128, 256, 512, 1024, 2048, 4096, 8192)
 
 # Synergy's models in equal parts: together they want more CPUs than there are.
@@ -37,6 +41,8 @@ MODELS = {
 }
 RING_MODELS = ("resnet50", "vgg16", "inception-v3", "bert-large", "gpt2", "transformer", "deepspeech2")
 MOST_GPUS = (8, 16, 32)  # of an elastic job
+# GPU types of mixed clusters by speed; the zoo has times for the first five.
+TYPES = {"V100": 1.0, "P100": 0.6, "K80": 0.14, "T4": 0.35, "A100": 2.5, "L4": 0.8, "A10": 1.2, "H100": 5.0}
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,14 @@ CASES = (
     Case("doubling", 8192, 2000, 50.0, "fifo", None, workload="ring"),
     Case("optimus", 8192, 2000, 200.0, "fifo", None, workload="ring"),
     Case("optimus", 8192, 2000, 200.0, "fifo", None, workload="servers"),
+    Case("lookahead", 8192, 2000, 200.0, "fifo", None, workload="ring"),
+    Case("lookahead", 8192, 2000, 500.0, "fifo", None, workload="servers"),
     Case("smd(eps=0.1,solver=lp)", 8192, 2000, 1000.0, "fifo", None, workload="servers"),
+    *(
+        Case("market", gpus, jobs, limit_ms, "fifo", None, repeat=3, workload=f"mixed{types}")
+        for gpus, jobs, limit_ms in ((512, 200, 500.0), (2048, 1000, 5000.0), (10_000, 2000, 30_000.0))
+        for types in (3, 8)
+    ),
 )
 
 
@@ -76,13 +89,25 @@ def jobs_of(workload: str, count: int) -> list[Job]:
             profile = zoo_profile(draw.choice(MODELS[draw.choice(list(MODELS))]))
             gpus, most = 1, None
         else:
-            ring = workload == "ring"
+            ring = workload != "servers"
             profile = zoo_profile(draw.choice(RING_MODELS)) if ring else served(draw)
             gpus, most = 4, draw.choice(MOST_GPUS)
         duration_s = draw.uniform(1800.0, 360_000.0)
         least = None if most is None else 1
         jobs.append(Job(f"job-{i}", 0.0, gpus, duration_s, profile=profile, min_gpus=least, max_gpus=most))
     return jobs
+
+
+def cluster_of(workload: str, gpus: int) -> Cluster:
+    """Return equal nodes, or nodes of several GPU types in equal parts."""
+    nodes = gpus // GPUS_PER_NODE
+    if not workload.startswith("mixed"):
+        return uniform_cluster(nodes, GPUS_PER_NODE)
+    types = list(TYPES)[: int(workload.removeprefix("mixed"))]
+    cpus, memory_gb = CPUS_PER_GPU * GPUS_PER_NODE, MEMORY_GB_PER_GPU * GPUS_PER_NODE
+    names = [types[i % len(types)] for i in range(nodes)]
+    made = tuple(Node(f"{t}-{i}", t, GPUS_PER_NODE, cpus, memory_gb) for i, t in enumerate(names))
+    return Cluster("mixed", made, {t: GpuType(t, TYPES[t]) for t in types})
 
 
 def served(draw: random.Random) -> Profile:
@@ -101,7 +126,7 @@ def served(draw: random.Random) -> Profile:
 def decide(policy_name: str, gpus: int, jobs: int, repeat: int, workload: str) -> float:
     """Return the milliseconds of user CPU that one decision takes at best."""
     policy = parse_policy(policy_name)
-    yard = Yard(uniform_cluster(gpus // GPUS_PER_NODE, GPUS_PER_NODE), policy.decide)
+    yard = Yard(cluster_of(workload, gpus), policy.decide)
     for job in jobs_of(workload, jobs):
         yard.handle(JobSubmitted(0.0, job))
     policy.decide(yard.snapshot(1.0))  # the first one imports the solver and works out ladders and curves
@@ -150,6 +175,31 @@ def run_cases() -> list[tuple[Case, float]]:
         )
         found.append((case, taken))
     return found
+
+
+def run_programs() -> None:
+    """Print the market's time beside that of one integer program over everything, where that finishes."""
+    print(
+        "\nThe market's prices against a plain integer program by HiGHS, ms of user CPU, mean of 3 instances"
+    )
+    print(f"{'jobs x workers':<16}{'prices':>9}{'program':>11}{'program / prices':>18}{'worst gap %':>13}")
+    for jobs, workers, most in PROGRAMS:
+        ours, theirs, gaps = [], [], []
+        for seed in range(3):
+            drawn = instance(jobs, workers, seed, most)
+            began = time.process_time()
+            mix = trade(drawn.costs, complete(drawn)).mix
+            between = time.process_time()
+            best = plain_program(drawn)
+            ours.append(between - began)
+            theirs.append(time.process_time() - between)
+            gaps.append(100 * (drawn.costs.total(mix) / drawn.costs.total(best) - 1))
+        ratio = sum(theirs) / sum(ours)
+        mean = [1e3 * sum(each) / 3 for each in (ours, theirs)]
+        print(
+            f"{jobs:>4} x {workers:<9}{mean[0]:>9.1f}{mean[1]:>11,.1f}{ratio:>17,.0f}x{max(gaps):>13.3f}",
+            flush=True,
+        )
 
 
 def run_growth() -> dict[str, list[float]]:
@@ -204,6 +254,7 @@ def main() -> int:
         print(decide(*json.loads(args.task)))
         return 0
     found = run_cases()
+    run_programs()
     growth = run_growth() if args.growth or args.plot else {}
     if args.plot:
         plot(growth, args.plot)

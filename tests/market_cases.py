@@ -1,4 +1,4 @@
-"""Instances like those that the market's paper measured, and answers found without the market's code."""
+"""Instances of the market, and answers that do not use the market's code."""
 
 from __future__ import annotations
 

@@ -26,14 +26,28 @@ SIZES = [
     "doubling",
     "doubling(mode=explore,explore_s=20)",
     "optimus(hysteresis=false)",
+    "lookahead",
     "optimus(mode=learn,explore_s=20)",
     "smd",
     "smd(charge=used,utility=inverse)",
 ]
 PLACES = ["pack", "pack(consolidate=require)", "spread", "random", "even"]
-JOINT = ["market", "market(engine=category)", "market(samples=16)", "market(fair=1.5)"]  # size and place
+JOINT = [
+    "gavel(round_s=30)",
+    "gavel(objective=makespan,round_s=30)",
+    "gavel(objective=ftf,round_s=30)",
+    "gavel(objective=throughput,round_s=30)",
+    "allox",
+    "allox(alpha=0.3)",
+    "sia(round_s=20)",
+    "hadar(round_s=30)",
+    "market",
+    "market(engine=category)",
+    "market(samples=16)",
+    "market(fair=1.5)",
+]
 POLICIES = ["+".join(stages) for stages in product(ORDERS, SIZES, PLACES)]
-POLICIES += ["+".join(stages) for stages in product(ORDERS, JOINT)]
+POLICIES += 3 * [*JOINT, *("+".join(stages) for stages in product(["fifo", "srtf", "ftf"], JOINT))]  # 1 in 5
 SERVED = Profile(batch=64, compute=Compute(0.01, {"V100": 0.001}), sync=Sync("ps", gradient_mb=50.0))
 APART = dataclasses.replace(
     SERVED, worker=Demand(1.0, 8.0), server=Demand(0.5, 4.0), loss=Loss(0.1, 1.0, 0.2, 9e3)

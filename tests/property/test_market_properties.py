@@ -1,4 +1,4 @@
-"""Markets on random clusters of several GPU types: feasible plans, every job served, same seed same bytes."""
+"""Markets on random mixed clusters: every plan feasible, every job served, same seed same bytes."""
 
 from __future__ import annotations
 

@@ -70,6 +70,7 @@ def test_a_hungry_script(command):
     assert len(measured) < 8 == found["grid"]
     assert found["gain"] == 3
     assert found["error"] < 0.1
+    assert found["model_error"] < 0.15
     assert "speed depends on CPUs: 3.00x from 1 to 8 CPUs" in found["remarks"]
     profile = load_profiles("p.yaml")["train"]
     assert profile.input.cpu_s_per_sample == pytest.approx(0.01)
@@ -90,6 +91,8 @@ def test_a_light_script(command):
     found = profiled(command, 1)
     assert found["gain"] == 1
     assert len(found["points"]) == 3
+    assert found["model_error"] == pytest.approx(0, abs=1e-5)
+    assert found["measured_again"] == []
     assert "speed does not depend on CPUs: 1.00x from 1 to 8 CPUs" in found["remarks"]
     assert "memory is taken not to matter: no dataset size is given" in found["remarks"]
     assert "cpu_s_per_sample" not in found["profile"].get("input", {})
@@ -105,7 +108,7 @@ def test_the_memory_axis(command):
     assert found["profile"]["input"] == pytest.approx(
         {"cpu_s_per_sample": 0.01, "sample_kb": 100, "dataset_gb": 100}
     )
-    assert found["error"] is None
+    assert found["error"] is found["model_error"] is None
 
 
 def test_a_measured_profile_simulates(command):
@@ -152,10 +155,10 @@ def test_the_default_counts(monkeypatch):
     ("options", "said"),
     [
         (["--cpus", "9"], "--cpus 9: there are 8 CPUs here; give at most 8"),
-        (["--cpus", "0.5,1"], "--cpus 0.5: give 1 or more"),
+        (["--cpus", "0.05,1"], "--cpus 0.05: give 0.1 or more"),
         (["--cpus", "a"], "--cpus 'a': give numbers separated by commas, such as 1,2,4"),
         (["--memory-gb", "-1"], "--memory-gb -1: give 0 or more"),
-        (["--cpus", "nan"], "--cpus nan: give 1 or more"),
+        (["--cpus", "nan"], "--cpus nan: give 0.1 or more"),
         (["--seconds", "0"], "--seconds 0: give a number above 0, at most 3600"),
         (["--dataset-gb", "5"], "give --sample-kb and --storage-mbps too: the memory axis needs all of "),
         (["--storage-mbps", "0"], "--storage-mbps 0: give a number above 0"),

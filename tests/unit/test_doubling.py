@@ -28,6 +28,11 @@ def ring_profile(scaling="weak", **parts):
     return Profile(batch=128, scaling=scaling, tables=Tables(workers_servers=rows), **parts)
 
 
+def parts(held, target, gpus):
+    """GPUs as parts of so many."""
+    return held[:, None] / gpus, target[:, None] / gpus
+
+
 def by_doubling(works, speeds, gpus):
     """Double with speeds given as functions of the number of workers."""
     sizes = [liked(1, gpus) for _ in works]
@@ -191,16 +196,17 @@ class TestResizing:
     def test_shrinking_for_nobody_is_not_done(self):
         held, target = np.array([8, 2]), np.array([4, 2])
         moves = held != target
-        assert kept(moves, held, target, np.array([50.0, 0.0]), 16).tolist() == [True, False]
+        assert kept(moves, *parts(held, target, 16), np.array([50.0, 0.0])).tolist() == [True, False]
         crowd = np.array([8, 2, 0]), np.array([4, 2, 4])
         costs = np.array([50.0, 0.0, 0.0])
         moves = np.array([True, False, False])
-        assert not kept(moves, *crowd, costs, 10).any()
+        assert not kept(moves, *parts(*crowd, 10), costs).any()
 
     def test_a_swap_that_loses_more_than_it_wins_is_not_done(self):
         held, target = np.array([4, 4]), np.array([2, 8])
-        assert kept(held != target, held, target, np.array([100.0, -40.0]), 10).tolist() == [True, True]
-        assert not kept(held != target, held, target, np.array([30.0, -40.0]), 10).any()
+        shares = parts(held, target, 10)
+        assert kept(held != target, *shares, np.array([100.0, -40.0])).tolist() == [True, True]
+        assert not kept(held != target, *shares, np.array([30.0, -40.0])).any()
 
 
 class TestExplore:

@@ -20,6 +20,7 @@ SIZES = [
     "doubling",
     "doubling(mode=explore,explore_s=30)",
     "optimus",
+    "lookahead",
     "optimus(mode=learn,explore_s=30)",
     "smd",
     "smd(solver=milp,charge=used)",
@@ -56,7 +57,7 @@ def test_elastic_sizes_use_what_fixed_ones_leave_idle():
     jobs = [replace(job, job_id=f"j{i}") for i, job in enumerate(jobs)]
     cluster = uniform_cluster(2, 8)
     fixed = checked(cluster, jobs, "fifo").summary()["avg_jct_s"]
-    for size in ("doubling", "optimus", "smd"):
+    for size in ("doubling", "optimus", "lookahead", "smd"):
         assert checked(cluster, jobs, f"fifo+{size}").summary()["avg_jct_s"] < 0.6 * fixed
 
 
@@ -86,7 +87,7 @@ def test_orders_that_never_preempt_stop_nobody(size):
         assert result.summary()["preemptions"] == 0
 
 
-@pytest.mark.parametrize("size", ["drf", "doubling", "optimus", "smd"])
+@pytest.mark.parametrize("size", ["drf", "doubling", "optimus", "lookahead", "smd"])
 def test_a_strict_order_lets_nobody_pass(size):
     """A stream of small jobs does not hold up the large one behind the first of them."""
     small = [Job(f"s{i}", 10.0 * i, 1, 300.0, min_gpus=1, max_gpus=2) for i in range(40)]

@@ -59,7 +59,7 @@ def test_a_grid_reaches_every_count_within_its_step():
     counts = grid(1000, 0.25)
     for n in range(1, 1001):
         assert counts[counts <= n].max() * 1.25 >= n
-    rows = grid_configs(np.array([5, 4, 9]), 12, 0.25)
+    rows = grid_configs(np.array([5, 4, 9]), 12, lambda most: grid(most, 0.25))
     assert len(np.unique(rows, axis=0)) == len(rows)
     assert set(rows.sum(axis=1)) <= set(range(1, 13))
 
@@ -69,7 +69,9 @@ def test_a_grid_reaches_every_count_within_its_step():
 def test_9_a_grid_loses_at_most_its_step(step, seed):
     case = instance(6, 30, seed)
     full = relaxed(case)
-    sparse = clear(case.costs, listed(case, grid_configs(case.capacity, case.rings.most, step)))
+    sparse = clear(
+        case.costs, listed(case, grid_configs(case.capacity, case.rings.most, lambda most: grid(most, step)))
+    )
     assert full * (1 - 1e-9) <= sparse.mixture.value <= (1 + step) * full
 
 
@@ -87,7 +89,7 @@ def test_10_its_bound_holds_at_any_prices(limit):
     case = instance(5, 12, seed=1)
     costs = case.costs.__class__(
         case.rings, case.capacity, np.array([1.0, 2, 0.5, 1, 3]), np.full(5, limit), np.full(5, 30.0),
-        case.costs.held, case.costs.wait,
+        case.costs.held, case.costs.held_s, case.costs.wait,
     )  # fmt: skip
     lists = Lists(costs, [shared_menu(costs, case.jobs, all_configs(case.capacity, case.rings.most))])
     g = np.random.default_rng(0)
@@ -103,8 +105,16 @@ def test_10_its_bound_holds_at_any_prices(limit):
 def test_what_a_job_holds_is_on_its_list_and_costs_no_restart():
     case = instance(2, 9, seed=0)
     held = np.array([[1, 1, 1], [0, 0, 0]])
+    held_s = np.array([case.seconds(0, held[0]), np.inf])
     costs = case.costs.__class__(
-        case.rings, case.capacity, np.ones(2), np.full(2, np.inf), np.full(2, 1e9), held, np.full(2, np.inf)
+        case.rings,
+        case.capacity,
+        np.ones(2),
+        np.full(2, np.inf),
+        np.full(2, 1e9),
+        held,
+        held_s,
+        np.full(2, np.inf),
     )
     lists = Lists(costs, [shared_menu(costs, case.jobs, np.eye(3, dtype=np.int64))])
     for pricing in (lists, ClosedForm(costs, case.rings), Samples(costs, lists.menus)):

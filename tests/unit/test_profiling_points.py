@@ -60,6 +60,26 @@ def test_what_cannot_be_foretold_is_measured():
     assert curve.held_out_error > 0.1
 
 
+@pytest.mark.parametrize("wrong", [1, 1.5, 2])
+def test_what_contradicts_is_measured_again(wrong):
+    calls = []
+
+    def measure(cpus):
+        calls.append(cpus)
+        slow = 0.7 if cpus == wrong and calls.count(cpus) == 1 else 1.0
+        return Point(cpus, 100.0 * cpus * slow, 9, 0.0)
+
+    curve = trace_curve([1, 1.5, 2], measure)
+    assert calls == [2, 1, 1.5, 1, 1.5, 2]
+    assert curve.again == (1, 1.5, 2)
+    assert [point.samples_per_s for point in curve.points] == [100, 150, 200]
+    assert curve.held_out_error == pytest.approx(0)
+
+
+def test_a_knee_is_no_contradiction():
+    assert all(traced(lambda cpus, knee=knee: min(cpus, knee)).again == () for knee in GRID)
+
+
 @pytest.mark.parametrize("grid", [[2.0], [1.0, 2.0]])
 def test_nothing_in_between(grid):
     curve = traced(lambda cpus: cpus, grid)

@@ -56,6 +56,18 @@ def test_servers_go_to_other_nodes_if_there_is_no_room_beside_the_workers():
     assert held.servers == 4
 
 
+def test_who_needs_no_memory_fits_where_there_is_none_left():
+    none = replace(TOGETHER, worker=Demand(1.0, 20.0), server=Demand(1.0, 0.0))
+    cluster = Cluster("one", (Node("n", "GPU", 4, 12.0, 80.0),))
+    held = started(Job("a", 0.0, 4, 60.0, profile=none), cluster)
+    assert held.shares == (Share("n", 4, 4, 8.0, 80.0),)
+    idle = replace(TOGETHER, worker=Demand(1.0, 0.0), server=Demand(1.0, 0.0))
+    yard = Yard(cluster, parse_policy("fifo").decide)
+    yard.handle(JobSubmitted(0.0, Job("full", 0.0, 1, 60.0, memory_gb=80.0, cpus=4.0)))
+    yard.handle(JobSubmitted(0.0, Job("idle", 0.0, 3, 60.0, profile=idle)))
+    assert [start.job_id for start in yard.handle(DecisionDue(0.0))] == ["full", "idle"]
+
+
 def test_a_job_waits_for_room_for_its_servers():
     cluster = Cluster("one", (Node("n", "GPU", 4, 12.0, 400.0),))
     jobs = [Job("first", 0.0, 4, 60.0, cpus=8.0), Job("served", 0.0, 1, 60.0, profile=APART)]

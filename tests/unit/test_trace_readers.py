@@ -165,6 +165,11 @@ def test_rfold_raises_a_run_time_of_nothing_to_a_second(put):
     assert trace.origin_s is None
 
 
+def test_four_columns_may_have_spaces_and_whole_numbers_with_a_point(put):
+    trace = read_trace(put("job_id,arrival_s,service_sec,gpu_count\n a , 5.0 , 10 , 8.0 \nb,6,1e1, 2\n"))
+    assert brief(trace) == [("a", 0, 8, 10), ("b", 1, 2, 10)]
+
+
 def test_attempts_lose_the_hour_of_summer_time(put):
     trace = read_trace(put(ATTEMPTS))
     assert brief(trace) == [("attempt-0", 0, 1, 100), ("attempt-1", 100, 8, 3600), ("attempt-2", 3800, 1, 64)]

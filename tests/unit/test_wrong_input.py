@@ -253,6 +253,11 @@ POLICY_CASES = {
         {},
         ["'market' and 'fixed' both fill the size stage", "one"],
     ),
+    "two joint stages": (
+        f"{POLICY} market+gavel",
+        {},
+        ["'market' and 'gavel' both fill the size stage", "one"],
+    ),
     "market's gamma": (f"{POLICY} market(gamma=-1)", {}, ["stage market", "gamma is -1", "0 or more"]),
     "market's cap": (f"{POLICY} market(fair=0)", {}, ["stage market", "fair is 0", "above 0"]),
     "market's beta": (f"{POLICY} market(beta=2)", {}, ["stage market", "beta is 2", "from 0"]),

@@ -42,7 +42,17 @@ def _show(decision: dict[str, Any]) -> None:
         table.add_row(escape(job_id), gpus, nodes, *held, speed, finish)
     for job_id, reason in decision["waiting"].items():
         table.add_row(escape(job_id), "waits", escape(reason), "", "", "", "", style="dim")
-    Console().print(table)
+    console = Console()
+    console.print(table)
+    for what, value in decision.get("notes", {}).items():
+        console.print(f"{what}: {_said(value)}", highlight=False)
+
+
+def _said(value: Any) -> str:
+    """A number, or several by name."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_said(each)}" for name, each in value.items())
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _place(node: str, share: dict[str, Any]) -> str:

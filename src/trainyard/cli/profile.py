@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from trainyard.profiling.profiler import Profiled
 
 MOST_S = 3600
+LEAST_CPUS = 0.1
 
 
 def profile(
@@ -85,7 +86,7 @@ def profile(
 def _cpu_list(text: str) -> list[float]:
     from trainyard.profiling.share import available_cpus
 
-    counts, most = _numbers("--cpus", text, 1), len(available_cpus())
+    counts, most = _numbers("--cpus", text, LEAST_CPUS), len(available_cpus())
     if max(counts) > most:
         raise InputError(f"--cpus {max(counts):g}: there are {most} CPUs here; give at most {most}")
     return counts
@@ -177,6 +178,8 @@ def _as_data(found: Profiled, lines: list[str]) -> dict[str, Any]:
         "grid": found.curve.grid,
         "gain": found.gain,
         "error": found.error,
+        "model_error": found.model_error,
+        "measured_again": list(found.curve.again),
         "remarks": lines,
         "profile": profile_record(found.profile),
     }

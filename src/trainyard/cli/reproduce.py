@@ -10,6 +10,7 @@ PAPERS = {
     "synergy": "trainyard.reproduce.synergy",
     "smd": "trainyard.reproduce.smd",
     "ring": "trainyard.reproduce.ring",
+    "market": "trainyard.reproduce.market",
 }
 
 

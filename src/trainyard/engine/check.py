@@ -22,20 +22,20 @@ def check_plan(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) -> 
             raise PlanError(f"job {job_id} is not active and cannot be planned")
         held = running.get(job_id)
         if held is not None:
-            _count(snapshot, held, 1, room)
+            _give(snapshot, held, room)
         if allocation is not None:
-            _check_gang(snapshot, jobs[row], allocation)
-            _count(snapshot, allocation, -1, room)
-    for node, left in room.items():
-        if min(left) < -EPSILON:
-            raise _over_allocated(node, left)
+            _take(snapshot, jobs[row], allocation, room)
+    for at, (gpus, cpus, memory_gb) in room.items():
+        if gpus < 0 or cpus < -EPSILON or memory_gb < -EPSILON:
+            raise _over_allocated(snapshot.nodes.ids[at], room[at])
 
 
-Room = dict[str, list[float]]  # node -> GPUs, CPUs and GB of memory that are left of it
+Room = dict[int, list[float]]  # node -> GPUs, CPUs and GB of memory that are left of it
 
 
-def _check_gang(snapshot: Snapshot, job: Job, allocation: Allocation) -> None:
-    nodes = snapshot.nodes
+def _take(snapshot: Snapshot, job: Job, allocation: Allocation, room: Room) -> None:
+    """Take what a job is to hold out of the room, if it is a whole gang."""
+    nodes, free = snapshot.nodes, snapshot.free
     if not job.least_gpus <= allocation.gpus <= job.most_gpus:
         raise PlanError(
             f"job {job.job_id} gets {allocation.gpus} GPUs but takes {job.least_gpus} to {job.most_gpus}"
@@ -59,18 +59,26 @@ def _check_gang(snapshot: Snapshot, job: Job, allocation: Allocation) -> None:
             if cpus < need[0] - EPSILON or memory_gb < need[1] - EPSILON:
                 what = "than its workers and servers there need"
                 raise PlanError(f"job {job.job_id} gets less on {node} {what}")
-
-
-def _count(snapshot: Snapshot, allocation: Allocation, sign: int, room: Room) -> None:
-    """Give back (+1) or take (-1) what an allocation holds."""
-    for node, gpus, _, cpus, memory_gb in allocation.shares:
-        left = room.get(node)
+        left = room.get(at)
         if left is None:
-            free, i = snapshot.free, snapshot.nodes.index[node]
-            left = room[node] = [free.gpus[i], free.cpus[i], free.memory_gb[i]]
-        left[0] += sign * gpus
-        left[1] += sign * cpus
-        left[2] += sign * memory_gb
+            room[at] = [free.gpus[at] - gpus, free.cpus[at] - cpus, free.memory_gb[at] - memory_gb]
+        else:
+            left[0] -= gpus
+            left[1] -= cpus
+            left[2] -= memory_gb
+
+
+def _give(snapshot: Snapshot, allocation: Allocation, room: Room) -> None:
+    """Add what a job holds now."""
+    free, index = snapshot.free, snapshot.nodes.index
+    for node, gpus, _, cpus, memory_gb in allocation.shares:
+        at = index[node]
+        left = room.get(at)
+        if left is None:
+            left = room[at] = [free.gpus[at], free.cpus[at], free.memory_gb[at]]
+        left[0] += gpus
+        left[1] += cpus
+        left[2] += memory_gb
 
 
 def _over_allocated(node: str, left: list[float]) -> PlanError:

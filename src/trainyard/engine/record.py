@@ -25,6 +25,5 @@ class Record:
     first_start_s: float | None = None
     trained_with: int = 0  # GPUs of its last run
     run_since_s: float = 0.0  # when the present run began to make progress
-    restarts: int = 0
     preemptions: int = 0
     special: int = 0  # 1 if it holds other than proportional CPUs or memory

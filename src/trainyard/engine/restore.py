@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 from trainyard.engine.events import DecisionDue, Instruction, JobStopped, JobSubmitted, Retune, Start, Stop
 from trainyard.engine.yard import Yard
@@ -22,6 +23,7 @@ class Replaceable:
         self.plan = plan
         self.policy: Policy | None = None
         self.decision_ms = 0.0
+        self.notes: Mapping[str, object] = {}
 
     def __call__(self, snapshot: Snapshot) -> Plan:
         """Return the fixed plan until there is a policy to ask."""
@@ -30,6 +32,7 @@ class Replaceable:
         began = time.perf_counter()
         plan = self.policy.decide(snapshot)
         self.decision_ms = (time.perf_counter() - began) * 1e3
+        self.notes = plan.notes
         return plan
 
 
@@ -66,7 +69,8 @@ def answer(restored: tuple[Yard, Replaceable], policy: Policy, now_s: float) -> 
         for job_id, allocation in sorted(yard.running.items(), key=lambda item: yard.records[item[0]].seq)
     }
     waiting = waiting_reasons(yard.snapshot(now_s), policy)
-    return {"plan": plan, "waiting": waiting, "decision_ms": decide.decision_ms}
+    notes: dict[str, object] = {"notes": dict(decide.notes)} if decide.notes else {}
+    return {"plan": plan, "waiting": waiting, "decision_ms": decide.decision_ms, **notes}
 
 
 def _settle(yard: Yard, instructions: list[Instruction], now_s: float) -> list[Start | Retune]:
@@ -91,7 +95,9 @@ def describe(
     for share in allocation.shares:
         gpu_type = yard.nodes.types[yard.nodes.type[yard.nodes.index[share.node]]]
         workers[gpu_type] = workers.get(gpu_type, 0) + share.gpus
-    return {
+    split = yard.speed.batch_split(yard.records[job_id].job, allocation)
+    more: dict[str, object] = {} if split is None else {"batch": split}
+    return more | {
         "workers": {gpu_type: gpus for gpu_type, gpus in workers.items() if gpus},
         "servers": sum(share.servers for share in allocation.shares),
         "nodes": {

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 import sys
-import time
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from operator import attrgetter
-from typing import Any
+from time import perf_counter
 
 import numpy as np
-import numpy.typing as npt
 
 from trainyard.engine.events import (
     DecisionDue,
@@ -36,8 +34,9 @@ from trainyard.engine.states import State
 from trainyard.engine.yard import Yard
 from trainyard.errors import InputError, TrainyardError
 from trainyard.model.allocation import Plan
-from trainyard.model.cluster import Cluster
+from trainyard.model.cluster import Cluster, Floats
 from trainyard.model.job import Job
+from trainyard.model.speed import SpeedModel
 from trainyard.policy.pipeline import Policy
 from trainyard.policy.snapshot import Column, Snapshot
 from trainyard.quiet import no_collection
@@ -76,9 +75,9 @@ class TimedPolicy:
 
     def __call__(self, snapshot: Snapshot) -> Plan:
         """Return the policy's plan."""
-        began = time.perf_counter()
+        began = perf_counter()
         plan = self._decide(snapshot)
-        self.spent_s.append(time.perf_counter() - began)
+        self.spent_s.append(perf_counter() - began)
         return plan
 
 
@@ -93,17 +92,19 @@ class Simulator:
         options: Options | None = None,
         failures: Iterable[Failure] = (),
         progress: Callable[[int], None] | None = None,
+        speed: SpeedModel | None = None,
     ) -> None:
         self.options = options or Options()
         self.policy = policy
         self._decide = TimedPolicy(policy)
-        self.jobs = sorted(jobs, key=lambda job: job.arrival_s)
+        self.jobs = sorted(jobs, key=attrgetter("arrival_s"))
         self.yard = Yard(
             cluster,
             self._decide,
             restart_s=self.options.restart_s,
             start_s=self.options.start_s,
             seed=self.options.seed,
+            speed=speed,
         )
         self.now_s = 0.0
         self._round_s = self.options.round_s
@@ -117,23 +118,22 @@ class Simulator:
         self._arrivals = [*(job.arrival_s for job in self.jobs), math.inf]
         self._next_arrival = 0
         self._round = -1  # the latest round that is on the heap
-        self._ended: dict[str, Ended] = {}
+        self._ended: dict[str, int] = {}  # job -> how many ended before it
+        self._told = array("d")  # seven numbers for each job that ended
         self._levels = array("d")  # four numbers for each moment
+        self._last_s = min(self.options.until_s, sys.float_info.max)
+        self._push_failure()
 
     def run(self) -> Result:
         """Simulate until every job is done, or until the given time."""
-        began = time.perf_counter()
+        began = perf_counter()
         with no_collection():
-            return self._result(self._run(), time.perf_counter() - began)
+            return self._result(self._run(), perf_counter() - began)
 
     def _run(self) -> float:
         """Step through time; return when it ended."""
-        self._push_failure()
-        last_s, jobs, ended = min(self.options.until_s, sys.float_info.max), len(self.jobs), self._ended
-        while len(ended) < jobs and (at := self._next_time()) <= last_s:
-            self._step(at)
-            if self._progress is not None:
-                self._progress(len(ended))
+        while self.advance():
+            self.decide()
         if self._unfinished() and math.isinf(self.options.until_s):
             stuck, record = next(iter(self.yard.records.items()))
             asked, there = record.job.gpus, self.yard.cluster.gpus
@@ -152,24 +152,54 @@ class Simulator:
         arrival, heap = self._arrivals[self._next_arrival], self._heap
         return heap[0][0] if heap and heap[0][0] < arrival else arrival
 
-    def _step(self, at: float) -> None:
-        """Let everything happen that happens at this moment, then decide if it is time to."""
-        self.now_s = at
-        due, heap = False, self._heap
-        while heap and heap[0] < (at, ARRIVAL):
-            due |= self._happen(heappop(heap))
-        while self._arrivals[self._next_arrival] == at:
-            self.yard.handle(JobSubmitted(at, self.jobs[self._next_arrival]))  # only a decision starts it
-            self._next_arrival += 1
-            due = True
-        while heap and heap[0][0] == at:
-            due |= self._happen(heappop(heap))
-        if due:
-            if self._round_s is None:
-                self._carry_out(self.yard.handle(DecisionDue(at)))
-            else:
-                self._decide_or_wait(at, self._round_s)
-            self._note_levels(at)
+    def advance(self) -> bool:
+        """Go on to the next moment at which the policy has to decide; False if there is none any more."""
+        jobs, ended, last_s = len(self.jobs), self._ended, self._last_s
+        heap, handle = self._heap, self.yard.handle
+        while len(ended) < jobs and (at := self._next_time()) <= last_s:
+            self.now_s, due = at, False
+            while heap and heap[0][0] == at and heap[0][1] < ARRIVAL:
+                due |= self._happen(heappop(heap))
+            while self._arrivals[self._next_arrival] == at:
+                handle(JobSubmitted(at, self.jobs[self._next_arrival]))  # only a decision starts it
+                self._next_arrival += 1
+                due = True
+            while heap and heap[0][0] == at:
+                due |= self._happen(heappop(heap))
+            if self._progress is not None:
+                self._progress(len(ended))
+            if due:
+                if self._round_s is None or self._round_begins(at, self._round_s):
+                    return True
+                self._note_levels(at)
+        return False
+
+    def decide(self) -> None:
+        """Ask the policy, and do what it says."""
+        at, round_s = self.now_s, self._round_s
+        if instructions := self.yard.handle(DecisionDue(at)):
+            self._carry_out(instructions)
+        # With nobody running and nothing to come another round would decide the same.
+        if round_s is not None and (self.yard.running or self._next_time() < math.inf):
+            self._plan_round(round(at / round_s) + 1, round_s)
+        self._note_levels(at)
+
+    def _note_levels(self, at: float) -> None:
+        yard = self.yard
+        running = len(yard.running)
+        waiting, gpus = len(yard.records) - running, yard.up_gpus - yard.free.total
+        self._levels.fromlist([at, waiting, running, gpus])
+
+    @property
+    def arrived(self) -> int:
+        """Jobs that have come so far."""
+        return self._next_arrival
+
+    def finishes(self) -> tuple[Floats, Floats]:
+        """Return when the jobs that are over ended, and when they came, in seconds."""
+        finish_s: Floats = np.array(self._told).reshape(-1, 7)[:, 1]
+        came = {job.job_id: job.arrival_s for job in self.jobs[: self._next_arrival]}
+        return finish_s, np.array([came[job_id] for job_id in self._ended])
 
     def _happen(self, entry: Entry) -> bool:
         """Pass an event to the core; return whether a decision is due."""
@@ -187,17 +217,15 @@ class Simulator:
         self._carry_out(self.yard.handle(event))
         return True
 
-    def _decide_or_wait(self, at: float, round_s: float) -> None:
-        """Decide if a round begins now; see to it that the next one will be there."""
+    def _round_begins(self, at: float, round_s: float) -> bool:
+        """Whether a round begins now; if not, see to it that the next one will be there."""
         rounds = at / round_s
-        number = round(rounds)
-        if abs(rounds - number) < 1e-9:
-            self._carry_out(self.yard.handle(DecisionDue(at)))
-            if not self.yard.running and self._next_time() == math.inf:
-                return  # nothing will ever change: another round would decide the same
-            number += 1
-        else:
-            number = math.ceil(rounds)
+        if abs(rounds - round(rounds)) < 1e-9:
+            return True
+        self._plan_round(math.ceil(rounds), round_s)
+        return False
+
+    def _plan_round(self, number: int, round_s: float) -> None:
         if self._round < number and len(self.yard.table):
             self._round = number
             self._push(number * round_s, DECISION, DecisionDue(number * round_s))
@@ -205,14 +233,14 @@ class Simulator:
     def _carry_out(self, instructions: list[Instruction]) -> None:
         """Do what the core says. Stops take no time here: their cost is charged at the next start."""
         for instruction in instructions:
-            if isinstance(instruction, (Start, Retune)):
+            if isinstance(instruction, Ended):
+                self._tell(instruction)
+            elif isinstance(instruction, (Start, Retune)):
                 job_id, finish_s = instruction.job_id, instruction.finish_s
                 start = self._starts[job_id] = self._pushed
                 status = self.yard.records[job_id].job.status
                 outcome = OUTCOMES.get(status.lower(), DONE) if status else DONE
                 self._push(finish_s, FINISH, JobFinished(finish_s, job_id, outcome), start)
-            elif isinstance(instruction, Ended):
-                self._ended[instruction.job.job_id] = instruction
             elif isinstance(instruction, Wake):
                 if self._round_s is None:
                     start = self._starts[instruction.job_id]
@@ -221,6 +249,13 @@ class Simulator:
                 self._starts.pop(instruction.job_id, None)
                 if isinstance(instruction, Stop):
                     self._carry_out(self.yard.handle(JobStopped(self.now_s, instruction.job_id)))
+
+    def _tell(self, end: Ended) -> None:
+        """Keep what Outcomes needs of a job, in that order; as objects it would be all over the memory."""
+        self._ended[end.job.job_id] = len(self._ended)
+        start_s = math.nan if end.first_start_s is None else end.first_start_s
+        times = [start_s, end.finish_s, end.ideal_s, end.fair_s, end.gpu_s]
+        self._told.fromlist([*times, end.restarts, end.preemptions])
 
     def _push(self, at: float, priority: int, event: Event | Wake, start: int = 0) -> None:
         heappush(self._heap, (at, priority, self._pushed, event, start))
@@ -233,17 +268,17 @@ class Simulator:
             back = failure.time_s + failure.repair_s
             self._push(back, NODE, NodeRepaired(back, failure.node))
 
-    def _note_levels(self, at: float) -> None:
-        yard = self.yard
-        self._levels.extend((at, len(yard.waiting), len(yard.running), yard.up_gpus - yard.free.total))
-
     def _result(self, end_s: float, wall_s: float) -> Result:
+        if self._unfinished():
+            for job in self.jobs:
+                if job.job_id not in self._ended:
+                    self._tell(_so_far(job, self.yard, end_s))
         levels = np.array(self._levels).reshape(-1, 4)
         counts = levels[:, 1:].astype(np.int64)
         return Result(
             self.policy.name,
             self.yard.cluster,
-            _outcomes(self.jobs, self._ended, self.yard, end_s),
+            self._outcomes(),
             Timeline(levels[:, 0], counts[:, 0], counts[:, 1], counts[:, 2]),
             self.yard.story,
             np.array(self._decide.spent_s) * 1e3,
@@ -251,27 +286,24 @@ class Simulator:
             end_s,
         )
 
-
-def _outcomes(jobs: Sequence[Job], ended: dict[str, Ended], yard: Yard, end_s: float) -> Outcomes:
-    """Gather what became of every job, in order of arrival; some may still be active."""
-    ends = [ended.get(job.job_id) or _so_far(job, yard, end_s) for job in jobs]
-
-    def column(name: str, kind: type = np.float64) -> npt.NDArray[Any]:
-        return np.array(list(map(attrgetter(name), ends)), dtype=kind)
-
-    return Outcomes(
-        [job.job_id for job in jobs],
-        [job.tenant for job in jobs],
-        np.array([job.gpus for job in jobs], dtype=np.int64),
-        np.array([job.arrival_s for job in jobs], dtype=np.float64),
-        column("first_start_s"),
-        column("finish_s"),
-        column("ideal_s"),
-        column("fair_s"),
-        column("gpu_s"),
-        column("restarts", np.int64),
-        column("preemptions", np.int64),
-    )
+    def _outcomes(self) -> Outcomes:
+        """Gather what became of every job, in order of arrival."""
+        jobs, told = self.jobs, np.array(self._told).reshape(-1, 7)
+        in_order = told[[self._ended[job.job_id] for job in jobs]]
+        start_s, finish_s, ideal_s, fair_s, gpu_s, restarts, preemptions = np.ascontiguousarray(in_order.T)
+        return Outcomes(
+            [job.job_id for job in jobs],
+            [job.tenant for job in jobs],
+            np.array([job.gpus for job in jobs], dtype=np.int64),
+            np.array([job.arrival_s for job in jobs], dtype=np.float64),
+            start_s,
+            finish_s,
+            ideal_s,
+            fair_s,
+            gpu_s,
+            restarts.astype(np.int64),
+            preemptions.astype(np.int64),
+        )
 
 
 def _so_far(job: Job, yard: Yard, end_s: float) -> Ended:
@@ -281,5 +313,5 @@ def _so_far(job: Job, yard: Yard, end_s: float) -> Ended:
         return Ended(job, State.SUBMITTED, nan, nan, nan, nan, 0.0, 0, 0)
     cells, row = yard.table.cells, yard.table.row_of[job.job_id]
     gpu_s = cells[Column.ATTAINED][row] + cells[Column.HELD][row] * (end_s - cells[Column.HELD_SINCE][row])
-    counts = record.restarts, record.preemptions
+    counts = int(cells[Column.RESTARTS][row]), record.preemptions
     return Ended(job, record.state, nan, record.first_start_s, record.ideal_s, nan, gpu_s, *counts)

@@ -45,7 +45,7 @@ SUBMITTED, WAITING, RUNNING, STOPPING = State.SUBMITTED, State.WAITING, State.RU
 DONE, CANCELLED = State.DONE, State.CANCELLED
 REMAINING, RATE, SINCE = Column.REMAINING, Column.RATE, Column.SINCE
 HELD, HELD_SINCE = Column.HELD, Column.HELD_SINCE
-ATTAINED, EXECUTED = Column.ATTAINED, Column.EXECUTED
+ATTAINED, EXECUTED, RESTARTS = Column.ATTAINED, Column.EXECUTED, Column.RESTARTS
 
 
 class Yard:
@@ -94,6 +94,7 @@ class Yard:
             restart_s=restart_s,
             start_s=start_s,
         )
+        self._several_types = len(self.nodes.types) > 1
         self._special = 0  # running jobs with CPUs or memory of their own choice
         self._out: list[Instruction] = []
 
@@ -119,13 +120,13 @@ class Yard:
         if job_id in self.records:
             raise TrainyardError(f"job {job_id} is active already")
         self._meet(now)
-        self._seq += 1
+        self._seq = seq = self._seq + 1
         total, rate, ideal_s = self.speed.work(job)
-        seq, met = self._seq, self._met
+        met, gpus = self._met, job.gpus
         self.records[job_id] = Record(job, seq, ideal_s, now, met, total)
         type_ = self.nodes.type_index[job.gpu_type] if job.gpu_type else -1
-        asked = seq, now, job.gpus, job.least_gpus, job.most_gpus, job.weight, type_
-        self.table.add(job, (*asked, total, rate, total, 0.0, now, 0.0, now, 0.0, 0.0, met))
+        asked = seq, now, gpus, job.least_gpus, job.most_gpus, job.weight, type_, total, rate
+        self.table.add(job, (*asked, total, 0.0, now, 0.0, now, 0.0, 0.0, met, 0.0))
         self.story.append((now, job_id, None, SUBMITTED, "submitted", None))
         self.story.append((now, job_id, SUBMITTED, WAITING, "accepted", None))
         self.waiting.add(seq, job_id)
@@ -176,6 +177,7 @@ class Yard:
         lived = now - record.submitted_s
         met = (self._met - record.met) / lived if lived > 0 else float(len(self.table))
         crowding = max(1.0, record.job.gpus * met / self._all_gpus)
+        cells, row = self.table.cells, self.table.row_of[job_id]
         self._out.append(
             Ended(
                 record.job,
@@ -184,13 +186,13 @@ class Yard:
                 record.first_start_s,
                 record.ideal_s,
                 record.ideal_s * crowding,
-                self.table.cells[ATTAINED][self.table.row_of[job_id]],
-                record.restarts,
+                cells[ATTAINED][row],
+                int(cells[RESTARTS][row]),
                 record.preemptions,
             )
         )
         self.table.remove(job_id)
-        if record.job.elastic:
+        if record.job.elastic or self._several_types:
             self._view.observed.forget(job_id)
         del self.records[job_id]
         if self.pending:
@@ -248,9 +250,13 @@ class Yard:
         check_plan(snapshot, changes)
         now, records, running = snapshot.now_s, self.records, self.running
         taken: list[tuple[Record, Allocation | None]] = []
+        given: list[tuple[Record, Allocation]] = []
         for job_id, after in changes.items():
             before = running.get(job_id)
-            if before is not None and before != after:
+            if before is None:
+                if after is not None:
+                    given.append((records[job_id], after))
+            elif before != after:
                 taken.append((records[job_id], after))
         for record, _ in taken:
             self._untarget(record, now)
@@ -258,9 +264,8 @@ class Yard:
         for record, after in taken:
             self._retarget(record, after, now)
             moved |= after is not None
-        for job_id, after in changes.items():
-            if after is not None and job_id not in running:
-                self._give(records[job_id], after, now)
+        for record, allocation in given:
+            self._give(record, allocation, now)
         if moved:  # those that only stop make no room yet
             self._start_pending(now)
 
@@ -292,7 +297,8 @@ class Yard:
         """Take a job's allocation out of the target, settling what it attained."""
         self._view.still = False
         job_id = record.job.job_id
-        self.free.give(self.nodes.index, self.running.pop(job_id).shares)
+        allocation = self.running.pop(job_id)
+        self.free.give(self.nodes.index, allocation.shares)
         self.pending.pop(job_id, None)
         self._special -= record.special
         record.special = 0
@@ -301,6 +307,8 @@ class Yard:
         cells[ATTAINED][row] += cells[HELD][row] * spent
         cells[EXECUTED][row] += spent
         cells[HELD][row] = 0.0
+        if self._several_types:
+            self._view.observed.held(job_id, self.nodes.workers_by_type(allocation), spent)
 
     def _target(self, record: Record, allocation: Allocation, now: float) -> None:
         job_id, nodes = record.job.job_id, self.nodes
@@ -343,16 +351,16 @@ class Yard:
     def _start(self, record: Record, allocation: Allocation, now: float) -> None:
         first = record.first_start_s is None
         stall_s = self._start_s if first else self._view.restart_cost(record.job)
+        cells, row = self.table.cells, self.table.row_of[record.job.job_id]
         lr_factor = 1.0
         if first:
             record.first_start_s = now
         else:
-            record.restarts += 1
+            cells[RESTARTS][row] += 1
             lr_factor = _lr_factor(record, allocation.gpus)
         record.trained_with = allocation.gpus
         record.held = allocation
         rate = self._rate(record.job, allocation)
-        cells, row = self.table.cells, self.table.row_of[record.job.job_id]
         cells[RATE][row] = rate
         cells[SINCE][row] = record.run_since_s = now + stall_s
         record.saved = left = cells[REMAINING][row]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from dataclasses import asdict, replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
 
 from trainyard.files.checking import check
 from trainyard.files.document import load_document
@@ -66,3 +68,13 @@ def _expand(entry: NodeEntry, numbers: Counter[str]) -> Iterator[Node]:
     for _ in range(entry["count"]):
         yield Node(f"{prefix}-{numbers[prefix]}", gpu_type, gpus, cpus, memory_gb, **bandwidths)  # type: ignore[arg-type]
         numbers[prefix] += 1
+
+
+def cluster_record(cluster: Cluster) -> dict[str, Any]:
+    """Return a cluster as data for a file; nodes may get other names than they had."""
+    kinds = groupby(cluster.nodes, lambda node: replace(node, node_id=""))
+    nodes = [{"count": len(list(alike)), **asdict(kind)} for kind, alike in kinds]
+    for entry in nodes:
+        del entry["node_id"]
+    types = {name: {"speed": t.speed, "memory_gb": t.memory_gb} for name, t in cluster.gpu_types.items()}
+    return {"name": cluster.name, **({"gpu_types": types} if types else {}), "nodes": nodes}

@@ -17,20 +17,23 @@ class CsvTable:
     def __init__(self, text: str, where: str, known: Sequence[str], required: Sequence[str]) -> None:
         self.where = where
         self._reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-        self.header = [name.strip() for name in self._next() or []]
+        self.header = [name.strip() for name in self._first()]
         self._check_header(known, required)
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """Return (line, cells) of every row that is not blank."""
-        width = len(self.header)
-        line = self._reader.line_num + 1
-        while (row := self._next()) is not None:
-            if len(row) == width:
-                yield line, row
-            elif row:
-                what = f"{len(row)} cells in a table of {width} columns; every row must have {width}"
-                raise InputError(what, where=self.where, line=line)
-            line = self._reader.line_num + 1
+        width, reader = len(self.header), self._reader
+        line = reader.line_num + 1
+        try:
+            for row in reader:
+                if len(row) == width:
+                    yield line, row
+                elif row:
+                    what = f"{len(row)} cells in a table of {width} columns; every row must have {width}"
+                    raise InputError(what, where=self.where, line=line)
+                line = reader.line_num + 1
+        except csv.Error as error:
+            raise self._invalid(error) from None
 
     def records(self, columns: Collection[str]) -> Iterator[tuple[dict[str, str], Place]]:
         """Return the cells of these columns that are not empty, by column, and the place, of every row."""
@@ -39,12 +42,15 @@ class CsvTable:
             cells = {name: cell for name, i in picked if (cell := row[i].strip())}
             yield cells, on_line(self.where, line)
 
-    def _next(self) -> list[str] | None:
+    def _first(self) -> list[str]:
         try:
-            return next(self._reader, None)
+            return next(self._reader, [])
         except csv.Error as error:
-            what = f"not valid CSV: {error}; check the quotes"
-            raise InputError(what, where=self.where, line=self._reader.line_num) from None
+            raise self._invalid(error) from None
+
+    def _invalid(self, error: csv.Error) -> InputError:
+        what = f"not valid CSV: {error}; check the quotes"
+        return InputError(what, where=self.where, line=self._reader.line_num)
 
     def _check_header(self, known: Sequence[str], required: Sequence[str]) -> None:
         absent = frozenset(known).difference(self.header)

@@ -60,10 +60,11 @@ def _json_jobs(text: str, where: str, reader: JobReader) -> Iterator[Job]:
     for line, row in enumerate(io.StringIO(text), start=1):
         if row.strip():
             place = on_line(where, line)
-            yield reader.read(_json_value(row, place), place)
+            yield reader.read(json_value(row, place), place)
 
 
-def _json_value(row: str, place: Place) -> object:
+def json_value(row: str, place: Place) -> object:
+    """Read the object of one line."""
     try:
         return json.loads(row.rstrip())
     except json.JSONDecodeError as error:

@@ -147,6 +147,32 @@ class ProgressEntry(TypedDict, total=False):
     allocation: dict[Text, Annotated[ShareEntry, GIVEN]]
 
 
+@with_config(CLOSED)
+class DecidedEntry(TypedDict):
+    """A job in a line of a decision log: how far it is, what it held, and what it gets."""
+
+    job_id: Annotated[JobId, DIGITS]
+    workers: CountFrom0
+    servers: NotRequired[CountFrom0]
+    remaining_samples: NotRequired[Positive]
+    remaining_s: NotRequired[Positive]
+    attained_gpu_s: NotRequired[AtLeastZero]
+    held_workers: NotRequired[CountFrom0]
+    held_servers: NotRequired[CountFrom0]
+
+
+@with_config(CLOSED)
+class LogLine(TypedDict, total=False):
+    """A line of a decision log: of a cluster, of a job, or of a decision."""
+
+    cluster: Annotated[ClusterEntry, GIVEN]
+    slot_s: Duration
+    profiles: dict[Text, Any]
+    job: dict[str, Any]
+    now_s: Moment
+    jobs: list[Annotated[DecidedEntry, GIVEN]]
+
+
 class SampleRow(TypedDict):
     """A row of a samples file."""
 
@@ -237,5 +263,6 @@ JOB_ROW: TypeAdapter[dict[str, Any]] = TypeAdapter(_record(Job, ROW_KINDS, OPEN)
 JOB: TypeAdapter[dict[str, Any]] = TypeAdapter(Annotated[_job, _open(_job)])  # type: ignore[arg-type]
 SNAPSHOT = TypeAdapter[SnapshotEntry](Annotated[SnapshotEntry, GIVEN])
 PROGRESS = TypeAdapter[ProgressEntry](Annotated[ProgressEntry, _open(ProgressEntry)])
+LOG_LINE = TypeAdapter[LogLine](Annotated[LogLine, GIVEN])
 FAILURE = TypeAdapter[FailureRow](FailureRow)
 SAMPLE = TypeAdapter[SampleRow](SampleRow)

@@ -21,7 +21,7 @@ from trainyard.model.job import Job
 from trainyard.model.profile import Profile
 
 if TYPE_CHECKING:
-    from trainyard.files.schemas import ProgressEntry, ShareEntry
+    from trainyard.files.schemas import DecidedEntry, ProgressEntry, ShareEntry
 
 SLACK = 1e-6
 
@@ -59,7 +59,7 @@ def load_snapshot(path: StrPath, profiles: Mapping[str, Profile] | None = None) 
         here = place.at("jobs", i)
         progress = check(schemas.PROGRESS, entry, here)
         job = reader.read(entry, here)
-        _check_remaining(job, progress, here)
+        check_remaining(job, progress, here)
         shares = progress.get("allocation")
         allocation = holdings.add(job, shares, here.at("allocation")) if shares else None
         left, left_s = progress.get("remaining_samples"), progress.get("remaining_s")
@@ -67,7 +67,8 @@ def load_snapshot(path: StrPath, profiles: Mapping[str, Profile] | None = None) 
     return SnapshotSpec(given["now_s"], cluster, tuple(sorted(jobs, key=lambda entry: entry.job.arrival_s)))
 
 
-def _check_remaining(job: Job, progress: ProgressEntry, place: Place) -> None:
+def check_remaining(job: Job, progress: ProgressEntry | DecidedEntry, place: Place) -> None:
+    """Refuse more work left than there was, and work in another unit than the job's."""
     samples, seconds = progress.get("remaining_samples"), progress.get("remaining_s")
     if samples is not None and seconds is not None:
         raise place.error("remaining_samples and remaining_s are both given; give one of them", "remaining_s")

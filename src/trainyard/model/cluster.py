@@ -91,6 +91,7 @@ class NodeTable:
         self.type_index: dict[str, int] = {t: i for i, t in enumerate(self.types)}
         self.speeds: Floats = np.array([cluster.speed_of(t) for t in self.types], dtype=np.float64)
         self.type: Ints = np.array([self.type_index[n.gpu_type] for n in nodes], dtype=np.int64)
+        self.type_of: list[int] = self.type.tolist()  # the same as plain numbers
         self.gpus: Ints = np.array([n.gpus for n in nodes], dtype=np.int64)
         self.cpus: Floats = np.array([n.cpus for n in nodes], dtype=np.float64)
         self.memory_gb: Floats = np.array([n.memory_gb for n in nodes], dtype=np.float64)
@@ -111,6 +112,13 @@ class NodeTable:
         self.gpus_of_type: Ints = np.bincount(self.type, weights=self.gpus, minlength=len(self.types)).astype(
             np.int64
         )
+
+    def workers_by_type(self, allocation: Allocation) -> list[int]:
+        """GPUs of each type that an allocation holds."""
+        counts = [0] * len(self.types)
+        for share in allocation.shares:
+            counts[self.type_of[self.index[share.node]]] += share.gpus
+        return counts
 
     def proportional(self, part: tuple[int, int]) -> Allocation:
         """Return so many GPUs of one node with their share of it: one object for all who ask."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from trainyard.model.profile import Profile
 
 DEFAULT_CHECKPOINT_S = 1800.0
+_set = object.__setattr__
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +37,10 @@ class Job:
     particular: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "least_gpus", self.gpus if self.min_gpus is None else self.min_gpus)
-        object.__setattr__(self, "most_gpus", self.gpus if self.max_gpus is None else self.max_gpus)
+        _set(self, "least_gpus", self.gpus if self.min_gpus is None else self.min_gpus)
+        _set(self, "most_gpus", self.gpus if self.max_gpus is None else self.max_gpus)
         own = self.cpus is not None or self.memory_gb is not None
-        object.__setattr__(self, "particular", own or (self.profile is not None and self.profile.apart))
+        _set(self, "particular", own or (self.profile is not None and self.profile.apart))
 
     @property
     def elastic(self) -> bool:

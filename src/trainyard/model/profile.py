@@ -28,11 +28,14 @@ class Compute:
     per_sample_s  by GPU type; a type not named takes first named time x that type's speed / its own speed
     split         "proportional": all workers finish together, fixed_s + K / sum(1 / per_sample_s);
                   "equal": K/w samples each, the slowest decides
+    sample_gb     GPU memory of one sample: a worker takes at most memory_gb of its GPU / sample_gb samples of
+                  a step, the others share the rest; 0: no limit
     """
 
     fixed_s: float = 0.0
     per_sample_s: Mapping[str, float] = field(default_factory=dict)
     split: Split = "proportional"
+    sample_gb: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,36 +14,12 @@ import numpy as np
 
 from trainyard.model.cluster import Floats, Ints
 from trainyard.model.job import Job
-from trainyard.policy.select import greedy
 from trainyard.policy.snapshot import Column, Snapshot
 from trainyard.policy.stages import Size, Sizes
+from trainyard.policy.tasks import ALL, Vector, capacity, tasks_of, without
 
 C = Column
-TINY = 1e-9
 Demand = Literal["asked", "best"]
-
-
-def dominant_share_per_gpu(snapshot: Snapshot, rows: Ints, demand: Demand) -> Floats:
-    """Largest fraction of any resource of the cluster that one GPU of a job takes along, over its weight."""
-    nodes, jobs = snapshot.nodes, [snapshot.table.jobs[row] for row in rows]
-    share = np.full(rows.size, 1.0 / max(int(nodes.gpus.sum()), 1))
-    if demand == "best":
-        cpus, memory_gb = snapshot.sensitivity.best_demands(jobs)
-    else:
-        cpus, memory_gb = np.array([_asked(job) for job in jobs], dtype=np.float64).reshape(-1, 2).T
-    share = np.maximum(share, cpus / max(float(nodes.cpus.sum()), TINY))
-    share = np.maximum(share, memory_gb / max(float(nodes.memory_gb.sum()), TINY))
-    per_gpu: Floats = share / snapshot.table.column(C.WEIGHT)[rows]
-    return per_gpu
-
-
-def _asked(job: Job) -> tuple[float, float]:
-    """CPUs and GB that go with a GPU because the job says so, a server's included."""
-    cpus, memory_gb = job.asked_per_gpu
-    server = job.profile.server if job.profile is not None and job.profile.apart else None
-    return (cpus or 0.0) + (server.cpus if server else 0.0), (memory_gb or 0.0) + (
-        server.memory_gb if server else 0.0
-    )
 
 
 class Drf(Size):
@@ -54,20 +30,48 @@ class Drf(Size):
 
     def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
         """Return GPUs for each ranked row."""
-        least = snapshot.table.column(C.LEAST)[ranked].astype(np.int64)
-        most = snapshot.table.column(C.MOST)[ranked].astype(np.int64)
-        chosen = greedy(least.astype(np.float64), snapshot.up_gpus)
-        sizes: Ints = np.where(chosen, least, 0)
-        left = snapshot.up_gpus - int(sizes.sum())
-        share = dominant_share_per_gpu(snapshot, ranked, self.demand)
-        heap = [(float(sizes[i] * share[i]), i) for i in np.flatnonzero(chosen & (sizes < most)).tolist()]
+        jobs, total = [snapshot.table.jobs[row] for row in ranked], capacity(snapshot)
+        units = [_unit(job, total) for job in jobs]
+        sizes, room = _smallest(jobs, units)
+        share = self._shares(snapshot, ranked, jobs, np.array(units))
+        heap = [(size * share[i], i) for i, size in enumerate(sizes) if 0 < size < jobs[i].most_gpus]
         heapq.heapify(heap)
-        while heap and left > 0:
+        while heap:
             i = heap[0][1]
+            left = without(room, units[i], 1)
+            if min(left) < 0:  # others may need less of what is short
+                heapq.heappop(heap)
+                continue
+            room = left
             sizes[i] += 1
-            left -= 1
-            if sizes[i] < most[i]:
-                heapq.heapreplace(heap, (float(sizes[i] * share[i]), i))
+            if sizes[i] < jobs[i].most_gpus:
+                heapq.heapreplace(heap, (sizes[i] * share[i], i))
             else:
                 heapq.heappop(heap)
-        return Sizes(sizes)
+        return Sizes(np.array(sizes, dtype=np.int64))
+
+    def _shares(self, snapshot: Snapshot, ranked: Ints, jobs: list[Job], units: Floats) -> list[float]:
+        """Largest part of any resource that one GPU of a job takes along, over the job's weight."""
+        if self.demand == "best":
+            _, cpus, memory_gb = capacity(snapshot)
+            best = snapshot.sensitivity.best_demands(jobs)
+            units = np.column_stack([units[:, 0], best[0] / cpus, best[1] / memory_gb])
+        dominant = units.reshape(-1, 3).max(axis=1, initial=0.0)
+        shares: list[float] = (dominant / snapshot.table.column(C.WEIGHT)[ranked]).tolist()
+        return shares
+
+
+def _unit(job: Job, total: Vector) -> Vector:
+    """Parts of the cluster that one more GPU takes, its server included."""
+    worker, server = tasks_of(job, total)
+    return without(worker, server, -1)
+
+
+def _smallest(jobs: list[Job], units: list[Vector]) -> tuple[list[int], Vector]:
+    """Everybody's smallest size as long as there is room, and what is left of it."""
+    sizes, room = [0] * len(jobs), ALL
+    for i, (job, unit) in enumerate(zip(jobs, units, strict=True)):
+        left = without(room, unit, job.least_gpus)
+        if min(left) >= 0:
+            sizes[i], room = job.least_gpus, left
+    return sizes, room

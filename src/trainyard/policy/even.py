@@ -9,7 +9,7 @@ from __future__ import annotations
 from trainyard.model.allocation import Allocation, Share
 from trainyard.model.cluster import NodeTable
 from trainyard.policy.levels import Levels, counts_of
-from trainyard.policy.pack import Pack, by_type, debit, worker_shares
+from trainyard.policy.pack import Pack, by_type, worker_shares
 from trainyard.policy.servers import with_servers
 from trainyard.policy.snapshot import Free
 from trainyard.policy.stages import Place, Request
@@ -18,13 +18,13 @@ from trainyard.policy.stages import Place, Request
 class Even(Place):
     """The same number of workers and servers on each of the fewest nodes."""
 
-    def put(self, request: Request, free: Free, nodes: NodeTable, seed: int) -> Allocation | None:
+    def find(self, request: Request, free: Free, nodes: NodeTable, seed: int) -> Allocation | None:
         """Place one gang."""
         for usable in by_type(request, free, nodes):
             shares = _even(request, usable, free, nodes)
             if shares is not None:
-                return debit(request, shares, free, nodes)
-        return Pack().put(request, free, nodes, seed)
+                return Allocation(tuple(shares))
+        return Pack().find(request, free, nodes, seed)
 
 
 def _even(request: Request, usable: Levels, free: Free, nodes: NodeTable) -> list[Share] | None:

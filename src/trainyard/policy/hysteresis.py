@@ -8,6 +8,7 @@ from trainyard.model.cluster import Floats, Ints
 from trainyard.policy.predict import Beliefs
 from trainyard.policy.select import Mask
 from trainyard.policy.snapshot import Column
+from trainyard.policy.tasks import TINY, capacity, tasks_of
 
 C = Column
 
@@ -34,10 +35,23 @@ def settle(
             loss_s[j] = -np.inf
         elif before > 0 and after > 0:
             loss_s[j] = beliefs.left[row] * (1.0 / after - 1.0 / before)
-    stay = kept(moves, held, gpus, loss_s + restart_s, snapshot.up_gpus)
+    if not moves.any():
+        return
+    parts = _parts(beliefs, ranked)
+    serve = (held, gpus) if servers is None else (has, servers)  # as many as workers, if none are told
+    holds, wants = (
+        w[:, None] * parts[:, 0] + p[:, None] * parts[:, 1] for w, p in zip((held, gpus), serve, strict=True)
+    )
+    stay = kept(moves, holds, wants, loss_s + restart_s)
     gpus[stay] = held[stay]
     if servers is not None:
         servers[stay] = has[stay]
+
+
+def _parts(beliefs: Beliefs, ranked: Ints) -> Floats:
+    """Parts of the cluster that a worker and a server of each job take."""
+    jobs, total = beliefs.snapshot.table.jobs, capacity(beliefs.snapshot)
+    return np.array([tasks_of(jobs[row], total) for row in ranked.tolist()])
 
 
 def _held(beliefs: Beliefs, ranked: Ints, servers: Ints | None) -> tuple[Ints, Ints]:
@@ -52,20 +66,23 @@ def _held(beliefs: Beliefs, ranked: Ints, servers: Ints | None) -> tuple[Ints, I
     return held, has
 
 
-def kept(moves: Mask, held: Ints, target: Ints, cost_s: Floats, gpus: int) -> Mask:
+def kept(moves: Mask, holds: Floats, wants: Floats, cost_s: Floats) -> Mask:
     """Return which of the jobs that should move rather stay as they are.
 
-    `cost_s` is how much later a job ends with the target than with what it holds, below zero if earlier, the
-    restart included. `gpus` is the capacity of the cluster.
+    `holds` and `wants` are parts of the cluster, a column for each resource. `cost_s` is how much later a job
+    ends with what it should get than with what it holds, below zero if earlier, the restart included.
     """
-    stay: Mask = moves & (target >= held) & (cost_s >= 0)
-    left = gpus - int(np.where(stay, held, target).sum())
-    shrinks = np.flatnonzero(moves & (target < held) & (cost_s > 0))
-    per_gpu = cost_s[shrinks] / (held - target)[shrinks]
-    for i in shrinks[np.argsort(-per_gpu, kind="stable")].tolist():
-        if held[i] - target[i] <= left:
-            left -= int(held[i] - target[i])
+    more = holds - wants  # that staying takes
+    takes_more: Mask = more.max(axis=1) > TINY
+    stay: Mask = moves & ~takes_more & (cost_s >= 0)
+    left = 1.0 + TINY - np.where(stay[:, None], holds, wants).sum(axis=0)
+    shrinks = np.flatnonzero(moves & takes_more & (cost_s > 0))
+    per_part = cost_s[shrinks] / more[shrinks].max(axis=1)
+    for i in shrinks[np.argsort(-per_part, kind="stable")].tolist():
+        if (more[i] <= left).all():
+            left -= more[i]
             stay[i] = True
-    if not np.any((held == 0) & (target > 0)) and cost_s[moves & ~stay].sum() >= 0:
+    starts = ~holds.any(axis=1) & wants.any(axis=1)
+    if not starts.any() and cost_s[moves & ~stay].sum() >= 0:
         return moves  # nobody starts, and together they would lose more than they win
     return stay

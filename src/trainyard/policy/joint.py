@@ -8,7 +8,7 @@ from typing import ClassVar
 from trainyard.model.allocation import Allocation
 from trainyard.model.cluster import Ints, NodeTable
 from trainyard.policy.mixes import held_mix, up_by_type
-from trainyard.policy.pack import put_mix
+from trainyard.policy.pack import find_mix
 from trainyard.policy.snapshot import Free, Snapshot
 from trainyard.policy.stages import Place, Request, Size, Sizes
 
@@ -31,6 +31,6 @@ class Joint(Size, Place):
         mix = self.assign(snapshot, ranked, held[ranked], up_by_type(snapshot, held))
         return Sizes(mix.sum(axis=1), mix=mix)
 
-    def put(self, request: Request, free: Free, nodes: NodeTable, seed: int) -> Allocation | None:
+    def find(self, request: Request, free: Free, nodes: NodeTable, seed: int) -> Allocation | None:
         """Put the workers of each type on the fewest nodes."""
-        return put_mix(request, free, nodes)
+        return find_mix(request, free, nodes)

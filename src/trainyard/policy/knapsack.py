@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trainyard.model.cluster import Floats, Ints
-from trainyard.policy.opt_solver import Rows, maximise
+from trainyard.policy.opt_solver import NO_ROWS, Rows, maximise
 
 Bools = npt.NDArray[np.bool_]
 Knapsack = Callable[[Floats, Floats, Floats], Bools]
@@ -113,7 +113,6 @@ def _program(values: Floats, weights: Floats, capacity: Floats, integer: bool = 
     parts = parts[:, scarce]
     column, row = np.indices(parts.shape)
     at_most = Rows(row.ravel(), column.ravel(), parts.ravel(), np.ones(parts.shape[1]))
-    nothing = Rows(*(np.zeros(0, dtype=np.int64),) * 2, np.zeros(0), np.zeros(0))
-    x = maximise(values, at_most, nothing, np.ones(values.size), integer)
+    x = maximise(values, at_most, NO_ROWS, np.ones(values.size), integer)
     assert x is not None  # nothing at all is always possible
     return np.flatnonzero(x > 1 - NEARLY_ONE)

@@ -43,7 +43,7 @@ def best_fit(levels: Levels, gpus: int) -> int | None:
     """Return the node with the fewest usable GPUs that still hold the whole gang; ties: the first node."""
     for level in levels[gpus:]:
         if level:
-            return first(level)
+            return (level & -level).bit_length() - 1
     return None
 
 

@@ -11,8 +11,6 @@ import heapq
 from bisect import bisect_left, insort
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from trainyard.model.cluster import Ints
 from trainyard.policy.snapshot import Column, Snapshot
 
@@ -62,35 +60,37 @@ class Lines:
 
     def choose(self, snapshot: Snapshot, key: Keys) -> tuple[list[int], list[str]]:
         """Walk down the ranking, take all that fit; return the rows to stop and the jobs to start."""
-        running = snapshot.table.column(C.HELD).nonzero()[0]
-        keys = key[running]
-        if running.size > 2 * LAST:
+        heads = [(line[0], gpus, 0) for gpus, line in self.of_size.items() if line]
+        heapq.heapify(heads)
+        first = heads[0][0] if heads else NOBODY
+        runs = snapshot.table.column(C.HELD) > 0
+        late = (runs & (key >= first[0])).nonzero()[0]  # all others that run come first and stay
+        keys = key[late]
+        if late.size > 2 * LAST:
             ranked = keys.copy()
             ranked.partition(-LAST)
-            pivot = ranked[-LAST]
-            late = keys >= pivot
-            found = self._walk(snapshot, running[late], keys[late], pivot.item())
+            pivot = ranked[-LAST].item()
+            last = (keys >= pivot).nonzero()[0]
+            found = self._walk(snapshot, heads.copy(), late[last], keys[last], pivot)
             if found is not None:
                 return found
-        found = self._walk(snapshot, running, keys, float("-inf"))
+        found = self._walk(snapshot, heads, late, keys, float("-inf"))
         assert found is not None
         return found
 
     def _walk(
-        self, snapshot: Snapshot, rows: Ints, keys: Keys, pivot: float
+        self, snapshot: Snapshot, heads: Heads, rows: Ints, keys: Keys, pivot: float
     ) -> tuple[list[int], list[str]] | None:
         """Walk with only these running jobs in question; None if one before the pivot does not fit.
 
         All running jobs before the pivot are counted as taken, even those that come after a waiting one.
         """
-        heads = [(line[0], gpus, 0) for gpus, line in self.of_size.items() if line]
-        heapq.heapify(heads)
         first = heads[0][0] if heads else NOBODY
         runs: list[tuple[float, float, int, int]] = []
-        left, listed = snapshot.free.total, keys.tolist()
-        if listed and first[0] <= max(listed):  # else all of them come before everybody in line
-            seq, gpus_of = snapshot.table.data[C.SEQ, rows], snapshot.table.data[C.GPUS, rows]
-            columns = listed, seq.tolist(), rows.tolist(), gpus_of.astype(np.int64).tolist()
+        left = snapshot.free.total
+        if rows.size:
+            jobs, seq, listed = snapshot.table.jobs, snapshot.table.column(C.SEQ), rows.tolist()
+            columns = keys.tolist(), seq[rows].tolist(), listed, [jobs[row].gpus for row in listed]
             runs = sorted(zip(*columns, strict=True))
             left += sum(columns[3])
         stops: list[int] = []

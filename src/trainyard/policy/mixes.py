@@ -1,22 +1,19 @@
-"""Workers by GPU type: what jobs hold, and what there is."""
+"""Workers by GPU type: what jobs hold and held, and what there is."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from trainyard.model.cluster import Ints
-from trainyard.policy.snapshot import Snapshot
+from trainyard.model.cluster import Floats, Ints
+from trainyard.policy.snapshot import Column, Snapshot
 
 
 def held_mix(snapshot: Snapshot) -> Ints:
     """Workers of every active job (rows of the table) on each GPU type."""
     nodes, row_of = snapshot.nodes, snapshot.table.row_of
-    type_of, index = nodes.type.tolist(), nodes.index
     mix: Ints = np.zeros((len(snapshot.table), len(nodes.types)), dtype=np.int64)
     for job_id, allocation in snapshot.running.items():
-        row = row_of[job_id]
-        for share in allocation.shares:
-            mix[row, type_of[index[share.node]]] += share.gpus
+        mix[row_of[job_id]] = nodes.workers_by_type(allocation)
     return mix
 
 
@@ -26,3 +23,20 @@ def up_by_type(snapshot: Snapshot, held: Ints) -> Ints:
     free = np.bincount(nodes.type, weights=snapshot.free.gpus, minlength=len(nodes.types))
     there: Ints = free.astype(np.int64) + held.sum(axis=0)
     return there
+
+
+def seconds_by_type(snapshot: Snapshot, held: Ints) -> Floats:
+    """Seconds that every active job (rows of the table) has run on each GPU type so far.
+
+    The time of a job that holds GPUs of several types counts for each in proportion to its workers there.
+    """
+    table = snapshot.table
+    seconds: Floats = np.zeros(held.shape)
+    if held.shape[1] == 1:
+        seconds[:, 0] = snapshot.executed_s()
+        return seconds
+    for job_id, before in snapshot.observed.type_s.items():
+        seconds[table.row_of[job_id]] = before
+    spent = snapshot.now_s - table.column(Column.HELD_SINCE)
+    seconds += held * (spent / np.maximum(held.sum(axis=1), 1))[:, None]
+    return seconds

@@ -12,11 +12,12 @@ Ran = dict[tuple[int, int], tuple[float, float]]  # (workers, servers) -> second
 
 
 class Observed:
-    """Speeds and losses of all active jobs that may change size."""
+    """Speeds and losses of active jobs that may change size; where GPU types differ, time on each."""
 
     def __init__(self) -> None:
         self._ran: dict[str, Ran] = {}
         self._losses: dict[str, list[tuple[float, float]]] = {}  # -> samples done, loss
+        self.type_s: dict[str, list[float]] = {}  # -> seconds on each GPU type, up to the last stop
         # What was learnt from them, with what it was learnt from, so that nothing is fitted twice.
         self.speeds: dict[str, tuple[object, Floats]] = {}  # by size
         self.loss_fits: dict[str, tuple[int, int]] = {}  # -> number of losses, epochs to converge
@@ -24,6 +25,12 @@ class Observed:
     def ran(self, job_id: str, size: tuple[int, int], seconds: float, samples: float) -> None:
         """A job ran at this size for so long and did so many samples."""
         _add(self._ran.setdefault(job_id, {}), size, seconds, samples)
+
+    def held(self, job_id: str, workers: list[int], seconds: float) -> None:
+        """A job gave back its workers of each type after so long."""
+        before, each = self.type_s.get(job_id), seconds / max(sum(workers), 1)
+        spent = [count * each for count in workers]
+        self.type_s[job_id] = spent if before is None else [a + b for a, b in zip(before, spent, strict=True)]
 
     def reported(self, job_id: str, samples_done: float, loss: float) -> None:
         """A job told its loss; before it has done anything that says nothing."""
@@ -34,6 +41,7 @@ class Observed:
         """The job is over."""
         self._ran.pop(job_id, None)
         self._losses.pop(job_id, None)
+        self.type_s.pop(job_id, None)
         self.speeds.pop(job_id, None)
         self.loss_fits.pop(job_id, None)
 
@@ -60,6 +68,7 @@ class Observed:
         twin = Observed()
         twin._ran = {job_id: sizes.copy() for job_id, sizes in self._ran.items()}
         twin._losses = {job_id: list(told) for job_id, told in self._losses.items()}
+        twin.type_s = dict(self.type_s)
         twin.speeds, twin.loss_fits = dict(self.speeds), dict(self.loss_fits)
         return twin
 

@@ -1,4 +1,4 @@
-"""Linear programs, by HiGHS through SciPy."""
+"""Linear and integer programs, by HiGHS through SciPy."""
 
 from __future__ import annotations
 
@@ -22,9 +22,27 @@ class Rows(NamedTuple):
     limit: Floats
 
 
-def maximise(gain: Floats, at_most: Rows, equal: Rows, upper: Floats, integer: bool = False) -> Floats | None:
+class Effort(NamedTuple):
+    """When to stop looking for a better integer solution; never by the clock: the same answer every time."""
+
+    gap: float = 0.0  # to the optimum, relative
+    nodes: int | None = None  # of the search tree
+
+
+NO_ROWS = Rows(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+
+
+def maximise(
+    gain: Floats,
+    at_most: Rows,
+    equal: Rows,
+    upper: Floats,
+    integer: bool = False,
+    effort: Effort = Effort(),  # noqa: B008 - a constant
+) -> Floats | None:
     """Return the best x with 0 <= x <= upper, a vertex of the feasible set; None if there is none."""
-    from scipy.optimize import linprog  # half a second of start-up that only these policies need
+    # Half a second of start-up that only these policies need.
+    from scipy.optimize import LinearConstraint, linprog, milp
     from scipy.sparse import csr_array
 
     if not gain.size:
@@ -34,15 +52,19 @@ def maximise(gain: Floats, at_most: Rows, equal: Rows, upper: Floats, integer: b
         for rows in (at_most, equal)
     )
     bounds = np.column_stack([np.zeros(gain.size), upper])
-    program = (-gain, a_ub, at_most.limit, a_eq, equal.limit, bounds)
     if integer:
+        rows = [LinearConstraint(a_ub, ub=at_most.limit)] if at_most.limit.size else []
+        rows += [LinearConstraint(a_eq, equal.limit, equal.limit)] if equal.limit.size else []
+        limits = {"mip_rel_gap": effort.gap} | ({} if effort.nodes is None else {"node_limit": effort.nodes})
         with _silence():
-            answer = linprog(
-                *program, method="highs", integrality=np.ones(gain.size), options={"mip_rel_gap": 0.0}
+            answer = milp(
+                -gain, integrality=np.ones(gain.size), bounds=bounds.T, constraints=rows, options=limits
             )
-    else:
-        # Interior point with crossover to a vertex: 2 to 8 times as fast as simplex on these.
-        answer = linprog(*program, method="highs-ipm")
+        best: Floats | None = answer.x  # of a search that was cut short, the best so far
+        return best
+    # Interior point with crossover to a vertex: 2 to 8 times as fast as simplex on these.
+    program = (-gain, a_ub, at_most.limit, a_eq, equal.limit, bounds)
+    answer = linprog(*program, method="highs-ipm")
     x: Floats | None = answer.x if answer.status == 0 else None
     return x
 

@@ -16,16 +16,14 @@ import numpy as np
 
 from trainyard.model.allocation import Wakes
 from trainyard.model.cluster import Floats, Ints
-from trainyard.model.job import Job
 from trainyard.policy.explore import explorer_for
 from trainyard.policy.hysteresis import settle
 from trainyard.policy.predict import MOST_SERVERS, Beliefs, Learned, Told
 from trainyard.policy.snapshot import Snapshot
 from trainyard.policy.stages import Changes, Size, Sizes
+from trainyard.policy.tasks import ALL, TINY, Vector, capacity, tasks_of, without
 
-Vector = tuple[float, float, float]  # parts of the cluster's GPUs, CPUs and memory
 Numbers = tuple[int, int]  # workers and servers
-TINY = 1e-9
 # (workers, servers) to learn from: with five points all coefficients of the speed function can be told apart.
 RING_TRIALS = (1, 2, 4, 8)
 SERVER_TRIALS = ((1, 1), (2, 2), (2, 1), (1, 2), (4, 2))
@@ -85,7 +83,7 @@ class Optimus(Size):
 
 def grow(growths: Sequence[Growth]) -> Ints:
     """Return workers and servers of each job, none to wait; earlier jobs come first when room is short."""
-    room: Vector = (1.0 + TINY, 1.0 + TINY, 1.0 + TINY)
+    room = ALL
     sizes: list[Numbers] = [(0, 0)] * len(growths)
     room = _claim(growths, sizes, [growth.least for growth in growths], room)
     tries = [growth.trial if size[0] else None for growth, size in zip(growths, sizes, strict=True)]
@@ -97,7 +95,7 @@ def grow(growths: Sequence[Growth]) -> Ints:
     while heap:
         _, j, server = heapq.heappop(heap)
         growth, (workers, servers) = growths[j], sizes[j]
-        left = _without(room, growth.server if server else growth.worker, 1)
+        left = without(room, growth.server if server else growth.worker, 1)
         if min(left) >= 0:
             room = left
             sizes[j] = (workers, servers + 1) if server else (workers + 1, servers)
@@ -111,16 +109,11 @@ def _claim(
     """Give jobs the sizes they want as long as there is room; return what is left of it."""
     for j, (growth, want) in enumerate(zip(growths, wanted, strict=True)):
         if want is not None:
-            left = _without(room, growth.worker, want[0] - sizes[j][0])
-            left = _without(left, growth.server, want[1] - sizes[j][1])
+            left = without(room, growth.worker, want[0] - sizes[j][0])
+            left = without(left, growth.server, want[1] - sizes[j][1])
             if min(left) >= 0:
                 room, sizes[j] = left, want
     return room
-
-
-def _without(room: Vector, each: Vector, count: int) -> Vector:
-    """What is left when some tasks are taken."""
-    return room[0] - count * each[0], room[1] - count * each[1], room[2] - count * each[2]
 
 
 def _offer(heap: list[tuple[float, int, bool]], j: int, growth: Growth, size: Numbers, room: Vector) -> None:
@@ -143,8 +136,7 @@ def _offer(heap: list[tuple[float, int, bool]], j: int, growth: Growth, size: Nu
 
 def _growths(beliefs: Beliefs, ranked: Ints, trials: dict[int, Numbers]) -> list[Growth]:
     """What each ranked job could become."""
-    nodes, jobs = beliefs.snapshot.nodes, beliefs.snapshot.table.jobs
-    total = (max(beliefs.snapshot.up_gpus, 1), float(nodes.cpus.sum()), float(nodes.memory_gb.sum()))
+    jobs, total = beliefs.snapshot.table.jobs, capacity(beliefs.snapshot)
     left: list[float] = beliefs.left.tolist()
     # Seconds per sample by speeds; these are kept too, so that their id stays their own.
     paces: dict[int, tuple[Floats, Floats]] = {}
@@ -164,26 +156,11 @@ def _growths(beliefs: Beliefs, ranked: Ints, trials: dict[int, Numbers]) -> list
                 known[1],
                 (job.least_gpus, int(apart)),
                 (beliefs.most(row), min(job.most_gpus, MOST_SERVERS) if apart else 0),
-                *_tasks(job, total),
+                *tasks_of(job, total),
                 trial,
             )
         )
     return growths
-
-
-def _tasks(job: Job, total: Vector) -> tuple[Vector, Vector]:
-    """Parts of the cluster that one worker and one server take."""
-    gpu = 1.0 / total[0]
-    cpus, memory_gb = job.asked_per_gpu
-    worker = (
-        gpu,
-        gpu if cpus is None else cpus / max(total[1], TINY),
-        gpu if memory_gb is None else memory_gb / max(total[2], TINY),
-    )
-    server = job.profile.server if job.profile is not None and job.profile.apart else None
-    if server is None:
-        return worker, (0.0, 0.0, 0.0)
-    return worker, (0.0, server.cpus / max(total[1], TINY), server.memory_gb / max(total[2], TINY))
 
 
 def _trial_sizes(beliefs: Beliefs, row: int) -> list[Numbers]:

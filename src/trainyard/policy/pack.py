@@ -9,10 +9,11 @@ from typing import Literal
 import numpy as np
 
 from trainyard.model.allocation import Allocation, Share
-from trainyard.model.cluster import NodeTable
+from trainyard.model.cluster import Floats, NodeTable
 from trainyard.policy.levels import (
     Levels,
     Parts,
+    best_fit,
     emptiest_nodes,
     fewest_nodes,
     levels_of,
@@ -20,7 +21,7 @@ from trainyard.policy.levels import (
     within,
 )
 from trainyard.policy.select import by_speed
-from trainyard.policy.servers import EPSILON, with_servers
+from trainyard.policy.servers import EPSILON, portions, with_servers
 from trainyard.policy.snapshot import Free
 from trainyard.policy.stages import Place, Request
 
@@ -29,11 +30,16 @@ def usable_gpus(request: Request, free: Free, nodes: NodeTable) -> Levels:
     """GPUs per node that this job could take, given the CPUs and memory that must go with each."""
     if free.plain and request.cpus_per_gpu is None and request.memory_per_gpu is None:
         return free.levels
-    cpus = nodes.cpus_per_gpu if request.cpus_per_gpu is None else request.cpus_per_gpu
-    memory = nodes.memory_per_gpu if request.memory_per_gpu is None else request.memory_per_gpu
-    by_cpu = np.floor((np.array(free.cpus) + EPSILON) / np.maximum(cpus, EPSILON))
-    by_memory = np.floor((np.array(free.memory_gb) + EPSILON) / np.maximum(memory, EPSILON))
-    return levels_of(np.minimum(free.gpus, np.minimum(by_cpu, by_memory)).astype(np.int64))
+    room: Floats = np.array(free.gpus, dtype=np.float64)
+    for own, share, left in (
+        (request.cpus_per_gpu, nodes.cpus_per_gpu, free.cpus),
+        (request.memory_per_gpu, nodes.memory_per_gpu, free.memory_gb),
+    ):
+        if own is None:
+            np.minimum(room, (np.array(left) + EPSILON) / np.maximum(share, EPSILON), out=room)
+        elif own:
+            np.minimum(room, portions(left, own), out=room)
+    return levels_of(room.astype(np.int64))
 
 
 def by_type(request: Request, free: Free, nodes: NodeTable) -> Sequence[Levels]:
@@ -50,16 +56,13 @@ def by_type(request: Request, free: Free, nodes: NodeTable) -> Sequence[Levels]:
 
 
 def allocate(request: Request, parts: Parts, free: Free, nodes: NodeTable) -> Allocation | None:
-    """Turn (node, GPUs) into an allocation and debit `free`; None if its servers find no room."""
+    """Turn (node, GPUs) into an allocation; None if its servers find no room."""
     if request.servers:
         shares = with_servers(request, worker_shares(request, parts, nodes), free, nodes)
-        return None if shares is None else debit(request, shares, free, nodes)
+        return None if shares is None else Allocation(tuple(shares))
     if len(parts) == 1 and request.cpus_per_gpu is None and request.memory_per_gpu is None:
-        allocation = nodes.proportional(parts[0])
-        _, gpus, _, cpus, memory_gb = allocation.shares[0]
-        free.add(parts[0][0], -gpus, -cpus, -memory_gb)
-        return allocation
-    return debit(request, worker_shares(request, parts, nodes), free, nodes)
+        return nodes.proportional(parts[0])
+    return Allocation(tuple(worker_shares(request, parts, nodes)))
 
 
 def worker_shares(request: Request, parts: Parts, nodes: NodeTable) -> list[Share]:
@@ -72,15 +75,6 @@ def worker_shares(request: Request, parts: Parts, nodes: NodeTable) -> list[Shar
         memory = gpus * (memory if own_memory is None else own_memory)
         shares.append(Share(nodes.ids[i], gpus, 0, cpus, memory))
     return shares
-
-
-def debit(request: Request, shares: list[Share], free: Free, nodes: NodeTable) -> Allocation:
-    """Take what a job holds out of what is free."""
-    if request.cpus_per_gpu is not None or request.memory_per_gpu is not None:
-        free.plain = False  # from now on a free GPU does not mean that its share is free
-    for node, gpus, _, cpus, memory in shares:
-        free.add(nodes.index[node], -gpus, -cpus, -memory)
-    return Allocation(tuple(shares))
 
 
 def one_node(request: Request, free: Free, nodes: NodeTable) -> list[Share] | None:
@@ -104,8 +98,8 @@ def one_node(request: Request, free: Free, nodes: NodeTable) -> list[Share] | No
     return None
 
 
-def put_mix(request: Request, free: Free, nodes: NodeTable) -> Allocation | None:
-    """Put the workers of each GPU type on the fewest nodes and debit `free`, or None if they do not fit."""
+def find_mix(request: Request, free: Free, nodes: NodeTable) -> Allocation | None:
+    """Put the workers of each GPU type on the fewest nodes, or None if they do not fit."""
     assert request.mix is not None
     usable, parts = usable_gpus(request, free, nodes), []
     for type_, gpus in enumerate(request.mix):
@@ -123,14 +117,19 @@ class Pack(Place):
     def __init__(self, consolidate: Literal["prefer", "require"] = "prefer") -> None:
         self.require = consolidate == "require"
 
-    def put(self, request: Request, free: Free, nodes: NodeTable, seed: int) -> Allocation | None:
+    def find(self, request: Request, free: Free, nodes: NodeTable, seed: int) -> Allocation | None:
         """Place one gang."""
-        if free.total < request.gpus:
+        _, gpus, _, cpus, memory_gb, servers, _, _ = request
+        if free.total < gpus:
             return None
+        if free.plain and cpus is None and memory_gb is None and not servers and len(nodes.types) == 1:
+            node = best_fit(free.levels, gpus)
+            if node is not None:  # the rest comes to the same, but takes longer
+                return nodes.proportional((node, gpus))
         if request.server is not None:
             together = one_node(request, free, nodes)
             if together is not None:
-                return debit(request, together, free, nodes)
+                return Allocation(tuple(together))
         for usable in by_type(request, free, nodes):
             parts = fewest_nodes(usable, request.gpus)
             if parts is not None and not (self.require and self._scattered(request, nodes, len(parts))):

@@ -42,6 +42,6 @@ class Policy:
         if self.order.preemptive or not isinstance(self.size, Fixed):
             selection = Reselection(self, self.tune.ground(snapshot))
             return selection.run(), selection.notes
-        if snapshot.free.total and len(snapshot.waiting):
+        if snapshot.free.total and len(snapshot.table.jobs) > len(snapshot.running):
             return Starts(self, self.tune.ground(snapshot)).run(), {}
         return {}, {}

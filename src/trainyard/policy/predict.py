@@ -54,8 +54,12 @@ class Beliefs(ABC):
         return max(min(job.most_gpus, there), job.least_gpus)
 
     def gpu_type(self, row: int) -> int:
-        """Index of the GPU type the job is thought to run on: its own, else the fastest."""
+        """Index of the GPU type the job is thought to run on: its own, what it holds, else the fastest."""
         own = int(self.snapshot.table.cells[C.TYPE][row])
+        held = self.snapshot.running.get(self.snapshot.table.jobs[row].job_id) if own < 0 else None
+        if held is not None:
+            workers = self.snapshot.nodes.workers_by_type(held)
+            return workers.index(max(workers))
         return self._fastest if own < 0 else own
 
     def apart(self, row: int) -> bool:

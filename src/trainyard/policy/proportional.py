@@ -19,5 +19,7 @@ def proportional_request(job: Job, gpus: int, gpu_type: int) -> Request:
     """Ask for the node's share, or for the job's own numbers."""
     profile = job.profile
     if profile is None or not profile.serves:
-        return Request(job, gpus, gpu_type, *(job.asked_per_gpu if job.particular else ()))
+        if not job.particular:
+            return Request(job, gpus, gpu_type)
+        return Request(job, gpus, gpu_type, *job.asked_per_gpu)
     return Request(job, gpus, gpu_type, *job.asked_per_gpu, gpus, profile.server if profile.apart else None)

@@ -17,7 +17,7 @@ from trainyard.policy.stages import Place, Request
 class Random(Place):
     """Fill nodes in a random order that depends on the seed and the job alone."""
 
-    def put(self, request: Request, free: Free, nodes: NodeTable, seed: int) -> Allocation | None:
+    def find(self, request: Request, free: Free, nodes: NodeTable, seed: int) -> Allocation | None:
         """Place one gang."""
         usable = by_type(request, free, nodes)
         if not usable or total(usable[0]) < request.gpus:

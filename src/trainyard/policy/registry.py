@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from trainyard.policy.allox import AlloX
 from trainyard.policy.doubling import Doubling
 from trainyard.policy.drf import Drf
 from trainyard.policy.even import Even
 from trainyard.policy.fixed import Fixed
+from trainyard.policy.gavel import Gavel
+from trainyard.policy.hadar import Hadar
+from trainyard.policy.lookahead import Lookahead
 from trainyard.policy.market.stage import Market
 from trainyard.policy.opt import SynergyOpt
 from trainyard.policy.optimus import Optimus
@@ -16,6 +20,7 @@ from trainyard.policy.order import Fifo, Ftf, Las, Sjf, Srsf, Srtf, Tiresias
 from trainyard.policy.pack import Pack
 from trainyard.policy.proportional import Proportional
 from trainyard.policy.random_place import Random
+from trainyard.policy.sia import Sia
 from trainyard.policy.smd import Smd
 from trainyard.policy.spread import Spread
 from trainyard.policy.synergy import Greedy, SynergyTune
@@ -73,6 +78,12 @@ ENTRIES: dict[str, Entry] = {
             "one worker or server at a time where it saves most (Optimus); mode=learn needs no profiles",
         ),
         Entry(
+            "lookahead",
+            ("size",),
+            Lookahead,
+            "smallest dominant share first, its best next few workers and servers by speed; ahead=5 tasks",
+        ),
+        Entry(
             "doubling",
             ("size",),
             Doubling,
@@ -100,6 +111,30 @@ ENTRIES: dict[str, Entry] = {
         Entry("spread", ("place",), Spread, "workers over as many nodes as possible, the emptiest first"),
         Entry("tetris", ("place",), Tetris, "where demand and free resources are best aligned (Tetris)"),
         Entry("random", ("place",), Random, "random nodes: the reference to beat"),
+        Entry(
+            "gavel",
+            ("size", "place"),
+            Gavel,
+            "time fractions on GPU types by LP, in rounds (Gavel); objective=max-min|makespan|ftf|throughput",
+        ),
+        Entry(
+            "allox",
+            ("size", "place"),
+            AlloX,
+            "jobs to GPU types by min-cost matching, stops nobody (AlloX); alpha below 1: the oldest first",
+        ),
+        Entry(
+            "sia",
+            ("size", "place"),
+            Sia,
+            "sizes and GPU types by an integer program over configurations (Sia); p says how fair",
+        ),
+        Entry(
+            "hadar",
+            ("size", "place"),
+            Hadar,
+            "each job in turn buys the mix of GPU types that pays most at rising prices (Hadar)",
+        ),
         Entry("proportional", ("tune",), Proportional, "CPUs and memory in proportion to GPUs"),
         Entry("greedy", ("tune",), Greedy, "Synergy-GREEDY: best-case CPUs and memory, or wait for them"),
         Entry(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -36,7 +35,6 @@ class Reselection:
         self.held = snapshot.table.column(C.HELD)
         self.fixed = isinstance(policy.size, Fixed)
         self.one_type = len(snapshot.nodes.types) == 1
-        self.stay: Mask = np.zeros(self.held.size, dtype=np.bool_)  # running jobs that nobody may stop
         self.idle = 0  # GPUs that the last attempt left
         self.notes: Mapping[str, Any] = {}  # what the size stage says of the decision
 
@@ -50,6 +48,7 @@ class Reselection:
         swapped = self._swap()
         if swapped is not None:
             return swapped
+        self.stay: Mask = np.zeros(self.held.size, dtype=np.bool_)  # running jobs that nobody may stop
         barred: Mask | None = None
         while True:
             changes, failed = self._realise(self._choose(barred))
@@ -95,7 +94,7 @@ class Reselection:
             target = np.zeros(self.held.size)
             target[rows] = demand[rows]
             return _Choice(rows, target)
-        ranked = self._ranked(barred)
+        ranked = self.ranked(barred)
         sizes = self.policy.size.sizes(self.snapshot, ranked)
         self.notes = {} if sizes is None else sizes.notes
         if sizes is not None and sizes.mix is not None:
@@ -116,7 +115,8 @@ class Reselection:
             return _Choice(ranked[fits], target, servers=servers)
         return self._from_pools(ranked, demand, target)._replace(servers=servers)
 
-    def _ranked(self, barred: Mask | None) -> Ints:
+    def ranked(self, barred: Mask | None = None) -> Ints:
+        """Return the rows that sizes are chosen for, first come first."""
         order, table = self.policy.order, self.table
         ranked = order.rank(self.snapshot)
         if not order.preemptive:
@@ -142,7 +142,11 @@ class Reselection:
         whole = np.zeros_like(held)
         whole[ranked] = mix
         target = whole.sum(axis=1).astype(np.float64)
-        return _Choice(ranked[mix.any(axis=1)], target, mix=whole, moves=(whole != held).any(axis=1))
+        # The largest first: they are the hardest to put on one node.
+        rows = ranked[
+            np.argsort(-mix.max(axis=1, initial=0), kind="stable")[: np.count_nonzero(mix.any(axis=1))]
+        ]
+        return _Choice(rows, target, mix=whole, moves=(whole != held).any(axis=1))
 
     def _from_pools(self, ranked: Ints, demand: Floats, target: Floats) -> _Choice:
         """Walk down the ranking; a size that no GPU type has room for is cut."""
@@ -216,26 +220,56 @@ class Reselection:
             yield gpus
             yield from self.policy.size.smaller(self.table.jobs[row], gpus)
 
+    def _shapes(self, row: int, gpus: int, servers: int) -> Iterator[tuple[int, int]]:
+        """Sizes to try with their servers; the smallest also with fewer of these."""
+        some = servers
+        for size in self._sizes(row, gpus):
+            some = max(1, round(servers * size / gpus)) if servers else 0
+            yield size, some
+        while some > 1:
+            some //= 2
+            yield size, some
+
     def _put(
         self, row: int, gpus: int, gpu_type: int, scratch: Free, servers: int | None = None
     ) -> Allocation | None:
         """Place one job, on GPUs of the chosen type or, where only these lack CPUs or memory, of another."""
         own_type = int(self.table.cells[C.TYPE][row])
         types = (own_type,) if gpu_type in (-1, own_type) else (gpu_type, own_type)
-        for size, type_ in product(self._sizes(row, gpus), types):
-            request = self.policy.tune.request(self.snapshot, self.table.jobs[row], size, type_)
-            if servers:
-                request = request._replace(servers=max(1, round(servers * size / gpus)))
-            allocation = self.policy.place.put(request, scratch, self.snapshot.nodes, self.snapshot.seed)
-            if allocation is not None:
-                return allocation
+        snap, job, policy = self.snapshot, self.table.jobs[row], self.policy
+        for size, some in self._shapes(row, gpus, servers or 0):
+            for type_ in types:
+                request = policy.tune.request(snap, job, size, type_)
+                if some:
+                    request = request._replace(servers=some)
+                allocation = policy.place.put(request, scratch, snap.nodes, snap.seed)
+                if allocation is not None:
+                    return allocation
         return None
 
     def _put_mix(self, row: int, mix: tuple[int, ...], scratch: Free) -> Allocation | None:
         """Place one job whose workers of each type are settled."""
         job, own_type = self.table.jobs[row], int(self.table.cells[C.TYPE][row])
-        request = self.policy.tune.request(self.snapshot, job, sum(mix), own_type)._replace(mix=mix)
-        return self.policy.place.put(request, scratch, self.snapshot.nodes, self.snapshot.seed)
+        snap, best, speed = self.snapshot, None, 0.0
+        for tried in self._cuts(mix, job.least_gpus, scratch):
+            request = self.policy.tune.request(snap, job, sum(tried), own_type)._replace(mix=tried)
+            found = self.policy.place.find(request, scratch, snap.nodes, snap.seed)
+            if found is not None and (rate := snap.speed.rate(job, found)) > speed:
+                best, speed = (request, found), rate
+        if best is None:
+            return None
+        best[0].take(best[1], scratch, snap.nodes)
+        return best[1]
+
+    def _cuts(self, mix: tuple[int, ...], least: int, scratch: Free) -> Iterator[tuple[int, ...]]:
+        """The workers as settled; where these must span nodes, also as many as one node can take."""
+        yield mix
+        if self.policy.size.cuts and sum(n > 0 for n in mix) == 1:
+            type_ = next(t for t, n in enumerate(mix) if n)
+            mask = self.snapshot.nodes.mask_of_type[type_]
+            room = max((f for f, level in enumerate(scratch.levels) if level & mask), default=0)
+            if max(least, 1) <= room < mix[type_]:
+                yield tuple(room if t == type_ else 0 for t in range(len(mix)))
 
     def _alike(self, choice: _Choice, row: int, changes: Changes) -> Mask:
         """A job that found no place, and waiting ones that ask for the same: they would find none either."""

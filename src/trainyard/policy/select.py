@@ -107,6 +107,9 @@ class Pools:
 
     def take(self, row: int, gpus: int) -> int | None:
         """Return the GPU type the job gets (-1: what it holds, or a mixture), or None if it does not fit."""
+        better = self._better(row, gpus)
+        if better is not None:
+            return self._from(better, gpus)
         if self._keep(row, gpus):
             return -1
         constraint = int(self.snapshot.table.data[Column.TYPE, row])
@@ -122,6 +125,26 @@ class Pools:
             return None
         self.left[type_] -= gpus
         return type_
+
+    def _better(self, row: int, gpus: int) -> int | None:
+        """Return a type with room where a job that runs with these GPUs would save more than its restart."""
+        snapshot, job = self.snapshot, self.snapshot.table.jobs[row]
+        if sum(self.held[row]) != gpus or job.gpu_type or job.particular:
+            return None
+        cells = snapshot.table.cells
+        rate = cells[Column.RATE][row]
+        if not rate > 0:
+            return None
+        left = cells[Column.REMAINING][row] - rate * max(snapshot.now_s - cells[Column.SINCE][row], 0.0)
+        at_most_s = left / rate - snapshot.restart_cost(job)
+        for type_ in self.order:
+            if self.held[row][type_] == gpus:
+                return None  # the rest is slower
+            if self.left[type_] >= gpus:
+                speed = float(snapshot.speed.curve(job, type_, gpus)[gpus])
+                if speed > 0 and left / speed < at_most_s:
+                    return type_
+        return None
 
     def _keep(self, row: int, gpus: int) -> bool:
         held = self.held[row]

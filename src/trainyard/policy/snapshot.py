@@ -41,8 +41,9 @@ class Column:
     ATTAINED: Final = 14  # GPU-seconds up to HELD_SINCE
     EXECUTED: Final = 15  # seconds with GPUs up to HELD_SINCE
     MET: Final = 16  # integral of the number of active jobs over time, at arrival
+    RESTARTS: Final = 17
 
-    COUNT: Final = 17
+    COUNT: Final = 18
 
 
 C = Column
@@ -77,8 +78,7 @@ class JobTable:
         self.gpus += job.gpus
         self.particular += job.particular
         self.row_of[job.job_id] = row
-        for cells, value in zip(self.cells, values, strict=True):
-            cells[row] = value
+        self.data[:, row] = values
 
     def remove(self, job_id: str) -> None:
         """Drop a row; the last row takes its place."""
@@ -139,13 +139,13 @@ class Free:
 
     def take(self, index: dict[str, int], shares: tuple[Share, ...]) -> None:
         """Debit what an allocation holds."""
-        for share in shares:
-            self.add(index[share[0]], -share[1], -share[3], -share[4])
+        for node, gpus, _, cpus, memory_gb in shares:
+            self.add(index[node], -gpus, -cpus, -memory_gb)
 
     def give(self, index: dict[str, int], shares: tuple[Share, ...]) -> None:
         """Credit what an allocation held."""
-        for share in shares:
-            self.add(index[share[0]], share[1], share[3], share[4])
+        for node, gpus, _, cpus, memory_gb in shares:
+            self.add(index[node], gpus, cpus, memory_gb)
 
     def add(self, i: int, gpus: int, cpus: float, memory_gb: float) -> None:
         """Change what is free on one node."""
@@ -175,7 +175,8 @@ class Waiting:
         return len(self._entries) - self._first
 
     def __iter__(self) -> Iterator[str]:
-        return (self._entries[i][1] for i in range(self._first, len(self._entries)))
+        for i in range(self._first, len(self._entries)):
+            yield self._entries[i][1]
 
     def add(self, seq: float, job_id: str) -> None:
         """Insert in order of submission."""
@@ -249,7 +250,8 @@ class Snapshot:
     def remaining_samples(self) -> Floats:
         """Samples left of every active job, now."""
         active = self.table.data[:, : len(self.table.jobs)]
-        ran = np.maximum(self.now_s - active[C.SINCE], 0.0)
+        ran: Floats = self.now_s - active[C.SINCE]
+        np.maximum(ran, 0.0, out=ran)
         ran *= active[C.RATE]
         left: Floats = np.subtract(active[C.REMAINING], ran, out=ran)
         return np.maximum(left, 0.0, out=left)

@@ -13,7 +13,7 @@ from trainyard.policy.stages import Place, Request
 class Spread(Place):
     """Each worker goes to the node with the most free GPUs."""
 
-    def put(self, request: Request, free: Free, nodes: NodeTable, seed: int) -> Allocation | None:
+    def find(self, request: Request, free: Free, nodes: NodeTable, seed: int) -> Allocation | None:
         """Place one gang, worker by worker."""
         for usable in by_type(request, free, nodes):
             parts = emptiest_nodes(usable, request.gpus)

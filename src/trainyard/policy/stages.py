@@ -55,6 +55,7 @@ class Size(ABC):
 
     refusal: ClassVar[str] = ""  # why a job may have to wait although there is room for it
     periodic: ClassVar[bool] = False  # whether it wants to be asked again even if nothing changes now
+    cuts: ClassVar[bool] = False  # whether fewer workers on one node are welcome where all would span several
 
     @abstractmethod
     def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes | None:
@@ -83,13 +84,26 @@ class Request(NamedTuple):
     server: Demand | None = None  # what each server holds; None: it lives on its workers' share
     mix: tuple[int, ...] | None = None  # workers by GPU type, if that is settled
 
+    def take(self, allocation: Allocation, free: Free, nodes: NodeTable) -> None:
+        """Take what was found for it out of what is free."""
+        if self.cpus_per_gpu is not None or self.memory_per_gpu is not None:
+            free.plain = False  # from now on a free GPU does not mean that its share is free
+        free.take(nodes.index, allocation.shares)
+
 
 class Place(ABC):
     """Where does it run?"""
 
     @abstractmethod
+    def find(self, request: Request, free: Free, nodes: NodeTable, seed: int) -> Allocation | None:
+        """Return nodes for the whole gang, or None if it does not fit."""
+
     def put(self, request: Request, free: Free, nodes: NodeTable, seed: int) -> Allocation | None:
-        """Return nodes for the whole gang and debit `free`, or None if it does not fit."""
+        """Return the same, and take it out of what is free."""
+        allocation = self.find(request, free, nodes, seed)
+        if allocation is not None:
+            request.take(allocation, free, nodes)
+        return allocation
 
 
 class Tune(ABC):

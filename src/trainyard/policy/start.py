@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from trainyard.model.allocation import Allocation
 from trainyard.model.cluster import Ints
 from trainyard.policy.backfill import Reservation
-from trainyard.policy.snapshot import Column, Snapshot
+from trainyard.policy.snapshot import Column, Free, Snapshot
 from trainyard.policy.stages import Request
 
 if TYPE_CHECKING:
     from trainyard.policy.pipeline import Policy
 
 C = Column
+TYPE = Column.TYPE
 
 
 class Starts:
@@ -23,6 +24,8 @@ class Starts:
         self.policy = policy
         self.snapshot = snapshot
         self.free = snapshot.free
+        self.left = snapshot.free.total  # GPUs that are free if all that was started is taken out
+        self.latest: tuple[Request, Allocation] | None = None  # started, but not yet taken out
         self.started: dict[str, Allocation] = {}
 
     def run(self) -> dict[str, Allocation]:
@@ -48,30 +51,42 @@ class Starts:
     def _request(self, row: int) -> Request:
         table = self.snapshot.table
         job = table.jobs[row]
-        return self.policy.tune.request(self.snapshot, job, job.gpus, int(table.cells[C.TYPE][row]))
+        return self.policy.tune.request(self.snapshot, job, job.gpus, int(table.cells[TYPE][row]))
 
     def _start(self, row: int) -> bool:
         snap = self.snapshot
         job = snap.table.jobs[row]
-        if job.gpus > self.free.total:
+        if job.gpus > self.left:
             return False
-        if self.free is snap.free:
-            self.free = snap.free.copy()
-        allocation = self.policy.place.put(self._request(row), self.free, snap.nodes, snap.seed)
-        if allocation is not None:
-            self.started[job.job_id] = allocation
-        return allocation is not None
+        request = self._request(row)
+        allocation = self.policy.place.find(request, self._room(), snap.nodes, snap.seed)
+        if allocation is None:
+            return False
+        self.started[job.job_id] = allocation
+        self.latest = request, allocation
+        self.left -= allocation.gpus
+        return True
+
+    def _room(self) -> Free:
+        """Return what is free; what started last is only now taken out, as often nobody asks again."""
+        if self.latest is not None:
+            if self.free is self.snapshot.free:
+                self.free = self.free.copy()
+            request, allocation = self.latest
+            request.take(allocation, self.free, self.snapshot.nodes)
+            self.latest = None
+        return self.free
 
     def _fill(self, rows: Ints, head: int | None) -> None:
         """Start whatever fits, in order, without delaying the head."""
         snap = self.snapshot
-        rows = rows[snap.table.column(C.GPUS)[rows] <= self.free.total]
+        rows = rows[snap.table.column(C.GPUS)[rows] <= self.left]
         if not rows.size:
             return
         reserved = None
         if head is not None:
             place = self.policy.place
-            reserved = Reservation(snap, self._request(head), self.free, dict(self.started), place)
+            reserved = Reservation(snap, self._request(head), self._room(), dict(self.started), place)
         hopeless: set[tuple[object, ...]] = set()
         for row in rows.tolist():
             job = snap.table.jobs[row]
@@ -81,4 +96,5 @@ class Starts:
             if not self._start(row):
                 hopeless.add(kind)
             elif reserved is not None and not reserved.allows(job.job_id, self.started[job.job_id]):
-                self.free.give(snap.nodes.index, self.started.pop(job.job_id).shares)
+                self.left += self.started.pop(job.job_id).gpus
+                self.latest = None

@@ -19,7 +19,7 @@ from trainyard.policy.stages import Place, Request
 class Tetris(Place):
     """Where demand and free resources are best aligned."""
 
-    def put(self, request: Request, free: Free, nodes: NodeTable, seed: int) -> Allocation | None:
+    def find(self, request: Request, free: Free, nodes: NodeTable, seed: int) -> Allocation | None:
         """Place one gang."""
         for usable in by_type(request, free, nodes):
             fit = [node for node, gpus in sorted(counts_of(usable).items()) if gpus >= request.gpus]

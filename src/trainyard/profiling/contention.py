@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from trainyard.profiling.share import members, thread_times
+from trainyard.profiling.processes import members, thread_times
 
 TICKS = os.sysconf("SC_CLK_TCK")
 BUSY = 0.5  # of the time

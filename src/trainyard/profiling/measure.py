@@ -2,7 +2,8 @@
 
 The script says its speed itself, in lines (`reports`). The first ones are warm-up and do not count. Lines are
 gathered in short windows; what other programs took of the script's CPUs in a window (`contention`) is added
-to its speed again. The speed is the median over the best windows: quiet ones with the CPUs at full `pace`.
+to its speed again. The best windows are quiet ones with the CPUs at full `pace`; the speed is the mean of the
+middle half of them.
 While there are few of those, or they differ a lot, the script is given up to three times its seconds.
 """
 
@@ -54,11 +55,12 @@ def measure(
     pace: Pace | None = None,
     patience_s: float = PATIENCE_S,
     waiting: Waiting = lambda _cpus, _seconds: None,
+    earlier: list[Window] | None = None,
 ) -> Point:
-    """Run a script with some CPUs until it has reported for some seconds."""
+    """Run a script with some CPUs until it has reported for some seconds; windows join the earlier ones."""
     share = CpuShare(cpus)
     with Script(command, share) as script:
-        windows = _Windows(script.group, share, seconds, pace or Pace())
+        windows = _Windows(script.group, share, seconds, pace or Pace(), [] if earlier is None else earlier)
         silence = _Silence(patience_s, lambda seconds: waiting(cpus, seconds))
         for line in script.lines():
             windows.pace.look(share.numbers)
@@ -81,7 +83,7 @@ def _of_ended(script: Script, windows: _Windows, cpus: float) -> Point:
     if not windows.reports:
         raise InputError(f"'{script.name}' ended without reporting a speed; {HOW}")
     windows.close()
-    if not windows.done:
+    if not windows.new:
         few = f"ended after {windows.reports} reports, of which the first {WARM_UP} are warm-up"
         raise InputError(f"'{script.name}' {few}; let it run longer or report more often")
     return windows.point()
@@ -113,25 +115,31 @@ class _Silence:
         return 2 * self._patience_s if now_s - self._reported_s > 2 * self._patience_s else None
 
 
-class _Window(NamedTuple):
-    """A stretch of time: samples/s without others, the share lost to others, the pace of the CPUs."""
+class Window(NamedTuple):
+    """A stretch of time: samples/s without others, the share lost to them, the CPUs' pace, the reports."""
 
     samples_per_s: float
     lost: float
     pace: float
+    reports: int = 1
 
 
 class _Windows:
     """Reports after the warm-up, gathered in windows."""
 
-    def __init__(self, group: int, share: CpuShare, seconds: float, pace: Pace) -> None:
+    def __init__(self, group: int, share: CpuShare, seconds: float, pace: Pace, done: list[Window]) -> None:
         self.reports = 0
-        self.done: list[_Window] = []
+        self.done, self._before = done, len(done)
         self.pace = pace
         self._group, self._share, self._seconds = group, share, seconds
         self._speeds: list[float] = []
         self._used = usage(group, share.numbers)
         self._began_s = self._used.at_s
+
+    @property
+    def new(self) -> int:
+        """Windows since this measurement began."""
+        return len(self.done) - self._before
 
     def add(self, speed: float) -> None:
         """Take in one report."""
@@ -151,30 +159,36 @@ class _Windows:
             before, self._used = self._used, usage(self._group, self._share.numbers)
             lost = lost_share(before, self._used, self._share.cpus)
             speed = statistics.median(self._speeds) / (1 - lost)
-            self.done.append(_Window(speed, lost, self.pace.since_last()))
+            self.done.append(Window(speed, lost, self.pace.since_last(), len(self._speeds)))
             self._speeds = []
 
     def complete(self) -> bool:
         """Tell whether there is enough."""
         lasted = time.monotonic() - self._began_s
-        if len(self.done) < LEAST_WINDOWS or lasted < self._seconds:
+        if self.new < LEAST_WINDOWS or lasted < self._seconds:
             return False
         return lasted >= MOST_TIMES * self._seconds or _unsure(self._good()) < SURE
 
     def point(self) -> Point:
-        """Return the median of the best windows."""
+        """Return the mean of the middle half of the best windows."""
         best = self._good() or sorted(self.done, key=lambda one: -one.pace)[: 1 + len(self.done) // 4]
-        speed, lost = (statistics.median(column) for column in list(zip(*best, strict=True))[:2])
-        return Point(self._share.cpus, speed, self.reports - WARM_UP, round(lost, 3))
+        speed, lost = _middle([one.samples_per_s for one in best]), _middle([one.lost for one in best])
+        return Point(self._share.cpus, speed, sum(one.reports for one in self.done), round(lost, 3))
 
-    def _good(self) -> list[_Window]:
+    def _good(self) -> list[Window]:
         """Return the windows at full pace, without those that lost much more than others."""
         full = [window for window in self.done if window.pace >= FULL * self.pace.best]
         least = sorted(window.lost for window in full)[len(full) // 4] if full else 0.0
         return [window for window in full if window.lost <= least + QUIET]
 
 
-def _unsure(windows: Sequence[_Window]) -> float:
+def _middle(numbers: Sequence[float]) -> float:
+    """Return the mean of the middle half."""
+    aside = len(numbers) // 4
+    return statistics.mean(sorted(numbers)[aside : len(numbers) - aside])
+
+
+def _unsure(windows: Sequence[Window]) -> float:
     """Return the standard error of the mean speed, relative to it."""
     if len(windows) < LEAST_WINDOWS:
         return math.inf

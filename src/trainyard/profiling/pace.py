@@ -14,11 +14,11 @@ from trainyard.profiling.share import on_cpus
 
 EVERY_S = 0.1
 PROBE_S = 0.001
-FULL = 0.9  # of the best pace so far
+FULL = 0.8  # of the best pace so far; single looks differ by about a tenth
 
 
 class Pace:
-    """Looks at some CPUs in turn, and remembers how fast the fastest was."""
+    """Looks at some CPUs in turn, and remembers the best mean of several looks."""
 
     def __init__(self) -> None:
         self.best = 0.0
@@ -31,13 +31,13 @@ class Pace:
             return
         with contextlib.suppress(OSError), on_cpus([cpus[self._looks % len(cpus)]]):  # it may have gone
             self._seen.append(_pace())
-            self.best = max(self.best, self._seen[-1])
         self._looks, self._looked_s = self._looks + 1, time.monotonic()
 
     def since_last(self) -> float:
         """Return the mean pace since this was last asked for, or the last one known."""
         mean = sum(self._seen) / len(self._seen) if self._seen else self.best
         self._seen = self._seen[-1:]
+        self.best = max(self.best, mean)
         return mean
 
 

@@ -5,6 +5,9 @@ curve then lies above the straight line between them, and below both the higher 
 through the lower count. Where these bounds are close nothing needs to be measured: a flat stretch, or one in
 proportion to the CPUs. Elsewhere the point with the widest bounds is next. What was expected there (the
 middle of the bounds) against what is measured tells the error; where it is large, both halves are looked at.
+
+A point far outside its bounds is noise: this machine slowed down meanwhile.
+It and its neighbours are measured again, once.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from typing import NamedTuple
 from trainyard.profiling.measure import Point
 
 TOLERANCE = 0.1
+OUTSIDE = 0.05  # of the bounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,7 @@ class Curve:
     grid: int
     held_out_error: float | None
     widest: float  # half the widest bounds of a count that was not measured
+    again: tuple[float, ...] = ()  # counts that contradicted each other and were measured again
 
 
 class _Stretch(NamedTuple):
@@ -56,31 +61,37 @@ class _Stretch(NamedTuple):
         middle = self.inner[len(self.inner) // 2]
         return max((middle, *self.inner), key=lambda cpus: round(self.gap(cpus), 6))
 
-    def halves(self, point: Point) -> tuple[_Stretch, _Stretch]:
-        below = [cpus for cpus in self.inner if cpus < point.cpus]
-        above = [cpus for cpus in self.inner if cpus > point.cpus]
-        return _Stretch(self.low, point, below), _Stretch(point, self.high, above)
+    def contradicts(self, point: Point) -> bool:
+        floor, ceiling = self.bounds(point.cpus)
+        return not (1 - OUTSIDE) * floor <= point.samples_per_s <= (1 + OUTSIDE) * ceiling
 
 
 def trace_curve(
     grid: Sequence[float], measure: Callable[[float], Point], tolerance: float = TOLERANCE
 ) -> Curve:
     """Measure the ends of the grid, and in between what cannot be told from its neighbours."""
-    if len(grid) == 1:
-        return Curve((measure(grid[0]),), 1, None, 0.0)
-    high, low = measure(grid[-1]), measure(grid[0])
-    points, error, known = [low, high], None, 0.0
-    doubtful = [_Stretch(low, high, grid[1:-1])]  # at least one point is always checked
+    found = {cpus: measure(cpus) for cpus in dict.fromkeys((grid[-1], grid[0]))}
+
+    def stretch(low: float, high: float) -> _Stretch:
+        return _Stretch(found[low], found[high], [cpus for cpus in grid if low < cpus < high])
+
+    again: tuple[float, ...] = ()
+    error, known = None, 0.0
+    doubtful = [(grid[0], grid[-1])]  # at least one point is always checked
     while doubtful:
-        stretch = doubtful.pop()
-        if not stretch.inner:
+        low, high = doubtful.pop()
+        if not stretch(low, high).inner:
             continue
-        point = measure(stretch.next())
-        error = abs(stretch.expected(point.cpus) / point.samples_per_s - 1)
-        points.append(point)
-        for half in stretch.halves(point):
-            if error > tolerance or half.widest() > tolerance / 2:
+        middle = stretch(low, high).next()
+        found[middle] = measure(middle)
+        if stretch(low, high).contradicts(found[middle]) and not again:
+            again = (low, middle, high)
+            found.update({cpus: measure(cpus) for cpus in again})
+        error = abs(stretch(low, high).expected(middle) / found[middle].samples_per_s - 1)
+        for half in ((low, middle), (middle, high)):
+            gap = stretch(*half).widest()
+            if error > tolerance or gap > tolerance / 2:
                 doubtful.append(half)
             else:
-                known = max(known, half.widest())
-    return Curve(tuple(sorted(points, key=lambda point: point.cpus)), len(grid), error, known)
+                known = max(known, gap)
+    return Curve(tuple(found[cpus] for cpus in sorted(found)), len(grid), error, known, again)

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
+import numpy as np
+
 from trainyard.model.cluster import Floats
 from trainyard.model.profile import Input, Profile, Tables
 from trainyard.profiling.fit import fit_profile
-from trainyard.profiling.measure import Notify, Waiting, measure
+from trainyard.profiling.measure import Notify, Point, Waiting, Window, measure
 from trainyard.profiling.memory import Dataset, default_memory_gb, memory_rows
 from trainyard.profiling.pace import Pace
 from trainyard.profiling.points import Curve, trace_curve
@@ -41,6 +43,13 @@ class Profiled:
         found = self.curve.held_out_error
         return None if found is None else max(found, self.curve.widest)
 
+    @property
+    def model_error(self) -> float | None:
+        """The worst error of the model at a measured count in between, when it is fitted to the others."""
+        points = self.curve.points
+        errors = [_held_out_error(points, i) for i in range(1, len(points) - 1)]
+        return max(errors, default=None)
+
 
 def profile_script(
     command: Sequence[str],
@@ -56,11 +65,12 @@ def profile_script(
 ) -> Profiled:
     """Run a script with some of these CPU counts and make a profile of what it reports."""
     pace = Pace()
+    windows: dict[float, list[Window]] = {count: [] for count in cpus}
     curve = trace_curve(
-        sorted(set(cpus)), lambda count: measure(command, count, seconds, notify, pace, waiting=waiting)
+        sorted(windows),
+        lambda count: measure(command, count, seconds, notify, pace, waiting=waiting, earlier=windows[count]),
     )
-    samples = [Sample(1, point.samples_per_s, cpus=point.cpus) for point in curve.points]
-    fitted = fit_profile(samples, name=name or script_name(command))
+    fitted = fit_profile(_samples(curve.points), name=name or script_name(command))
     speeds = {point.cpus: point.samples_per_s for point in curve.points}
     rows = memory_rows(speeds, memory_gb or default_memory_gb(dataset), dataset, sample_kb)
     cpu_s = fitted.input.cpu_s_per_sample if fitted.input else 0.0
@@ -72,6 +82,16 @@ def fitted_speeds(profile: Profile, cpus: Floats) -> Floats:
     """Return what the fitted part of a profile, without its table, tells of one worker with some CPUs."""
     asked = [Sample(1, 1.0, cpus=count) for count in cpus.tolist()]
     return predicted(replace(profile, tables=None), asked, Setting())
+
+
+def _samples(points: Sequence[Point]) -> list[Sample]:
+    return [Sample(1, point.samples_per_s, cpus=point.cpus) for point in points]
+
+
+def _held_out_error(points: Sequence[Point], index: int) -> float:
+    others = [*points[:index], *points[index + 1 :]]
+    told = fitted_speeds(fit_profile(_samples(others)), np.array([points[index].cpus]))
+    return abs(float(told[0]) / points[index].samples_per_s - 1)
 
 
 def default_cpus() -> list[float]:
@@ -102,6 +122,13 @@ def remarks(found: Profiled, dataset: Dataset | None) -> list[str]:
     lines = [f"measured {len(points)} of {found.curve.grid} CPU counts"]
     if found.error is not None:
         lines[0] += f"; a count that was not measured may be off by {found.error:.1%}"
+    if found.model_error is not None:
+        lines.append(
+            f"fitted to the other counts, the model tells one in between with {found.model_error:.1%} error"
+        )
+    if found.curve.again:
+        counts = ", ".join(f"{cpus:g}" for cpus in found.curve.again)
+        lines.append(f"{counts} CPUs did not fit together at first and were measured again")
     between = f"from {low.cpus:g} to {high.cpus:g} CPUs"
     if found.gain < FLAT and len(points) > 1:
         lines.append(f"speed does not depend on CPUs: {found.gain:.2f}x {between}")

@@ -9,6 +9,7 @@ import selectors
 import shlex
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from types import TracebackType
@@ -20,6 +21,7 @@ from trainyard.profiling.share import CpuShare, environment, on_cpus
 GRACE_S = 3.0
 LOOK_S = 0.2
 CHUNK = 65536
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 BREAK = re.compile(rb"[\r\n]+")  # progress bars go back instead of on
 
 
@@ -29,31 +31,46 @@ class Script:
     def __init__(self, command: Sequence[str], share: CpuShare) -> None:
         self.name = shlex.join(command)
         self.complaint = ""  # the last line on stderr
-        self._share = share
-        try:
-            with on_cpus(share.numbers):  # which a child has from the thread that forks
-                self._process = subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                    env={**os.environ, "PYTHONUNBUFFERED": "1", **environment(share.cpus)},
-                    start_new_session=True,
-                )
-        except FileNotFoundError:
-            raise InputError(f"command '{command[0]}' not found; check its name and the PATH") from None
-        except OSError as error:
-            raise InputError(f"command '{command[0]}' cannot be run: {error.strerror}; check it") from None
-        self.group = self._process.pid
+        self._command, self._share = command, share
 
     def __enter__(self) -> Script:
+        started = False
+        try:
+            with _signals_held():
+                self._process = self._start()
+                self.group, started = self._process.pid, True
+        except BaseException:
+            if started:
+                self._end()
+            raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._end()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        name = self._command[0]
+        try:
+            with on_cpus(self._share.numbers):  # which a child has from the thread that forks
+                return subprocess.Popen(
+                    self._command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    env={**os.environ, "PYTHONUNBUFFERED": "1", **environment(self._share.cpus)},
+                    start_new_session=True,
+                )
+        except FileNotFoundError:
+            raise InputError(f"command '{name}' not found; check its name and the PATH") from None
+        except OSError as error:
+            raise InputError(f"command '{name}' cannot be run: {error.strerror}; check it") from None
+
+    def _end(self) -> None:
         try:
             self._signal(signal.SIGTERM)
+            self._signal(signal.SIGCONT)  # else it could not end if its quota is used up
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(GRACE_S)
         finally:
@@ -98,7 +115,7 @@ class Script:
         return f"{how}: {self.complaint}" if self.complaint else f"{how} without a word on stderr"
 
     def _wait_s(self) -> float:
-        return min(LOOK_S, self._share.keep(self.group, time.monotonic()))
+        return min(LOOK_S, self._share.quota.keep(self.group, time.monotonic()))
 
     def _pipes(self) -> list[IO[bytes]]:
         return [pipe for pipe in (self._process.stdout, self._process.stderr) if pipe is not None]
@@ -106,3 +123,21 @@ class Script:
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.group, number)
+
+
+@contextlib.contextmanager
+def _signals_held() -> Iterator[None]:
+    """Let signals wait until the block is over: one inside Popen would leave a child that nobody knows."""
+    came: list[int] = []
+    before = {}
+    if threading.current_thread() is threading.main_thread():  # no other one is interrupted
+        before = {kind: handler for kind in ENDING if callable(handler := signal.getsignal(kind))}
+    try:
+        for kind in before:
+            signal.signal(kind, lambda number, _: came.append(number))
+        yield
+    finally:
+        for kind, handler in before.items():
+            signal.signal(kind, handler)
+    for number in came:
+        before[signal.Signals(number)](number, None)

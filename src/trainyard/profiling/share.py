@@ -1,8 +1,4 @@
-"""A share of this machine's CPUs for a process group, by affinity.
-
-A share of 2 is two CPUs. One of 1.5 is one CPU all of the time and a second one half of the time: the group
-may use both in half of every short period. Unlike stopping and continuing, this leaves a single thread alone.
-"""
+"""A share of this machine's CPUs for a process group: by affinity, and by a quota if it is a fraction."""
 
 from __future__ import annotations
 
@@ -10,12 +6,10 @@ import contextlib
 import math
 import os
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from trainyard.errors import InputError
+from trainyard.profiling.quota import Quota
 
-PERIOD_S = 0.3  # a CPU that becomes available is found only after some milliseconds
-LOOK_S = 1.0  # how often new threads are looked for; they start with what their parents have at the moment
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
     "MKL_NUM_THREADS",
@@ -23,6 +17,15 @@ THREAD_VARIABLES = (
     "NUMEXPR_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
 )
+
+
+class CpuShare:
+    """A number of CPUs: 1.5 are two, which may be busy for 1.5 seconds a second."""
+
+    def __init__(self, cpus: float) -> None:
+        self.cpus = cpus
+        self.numbers = available_cpus()[: math.ceil(cpus)]
+        self.quota = Quota(cpus, len(self.numbers))
 
 
 def available_cpus() -> list[int]:
@@ -47,71 +50,3 @@ def on_cpus(numbers: Iterable[int]) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, own)
-
-
-class CpuShare:
-    """A number of CPUs, of which the last may be one for part of the time."""
-
-    def __init__(self, cpus: float) -> None:
-        self.cpus = cpus
-        self.numbers = available_cpus()[: math.ceil(cpus)]
-        self._always = self.numbers[: math.floor(cpus)]
-        self._part = cpus - math.floor(cpus)
-        self._now = self.numbers
-        self._threads: list[int] = []
-        self._looked_s = -math.inf
-
-    def keep(self, group: int, now_s: float) -> float:
-        """Give a group the CPUs that are its own at this moment; return the seconds until they change."""
-        if not self._part:
-            return math.inf
-        at = now_s % PERIOD_S
-        with_all = at < self._part * PERIOD_S
-        self._set(group, self.numbers if with_all else self._always, now_s)
-        return (self._part * PERIOD_S if with_all else PERIOD_S) - at
-
-    def _set(self, group: int, numbers: list[int], now_s: float) -> None:
-        if now_s - self._looked_s > LOOK_S:
-            self._threads, self._looked_s = _busiest_first(group), now_s
-        elif numbers == self._now:
-            return
-        for place, thread in enumerate(self._threads):
-            with contextlib.suppress(OSError):  # it has ended
-                # A kernel may take long to find that it has a CPU more: put the busiest threads apart.
-                os.sched_setaffinity(thread, [numbers[place % len(numbers)]])
-                os.sched_setaffinity(thread, numbers)
-        self._now = numbers
-
-
-def _busiest_first(group: int) -> list[int]:
-    times = thread_times(group)
-    return sorted(times, key=lambda thread: -times[thread][0])
-
-
-def thread_times(group: int) -> dict[int, tuple[float, float]]:
-    """Return the seconds that each thread of a process group ran, and those that it waited for a CPU."""
-    found = {}
-    for process, _ in members(group):
-        with contextlib.suppress(OSError):  # it has ended
-            for thread in os.listdir(f"/proc/{process}/task"):
-                found[int(thread)] = _times_of(Path(f"/proc/{process}/task/{thread}/schedstat"))
-    return found
-
-
-def _times_of(counts: Path) -> tuple[float, float]:
-    try:
-        ran, waited, _ = counts.read_text().split()
-    except OSError:  # it has ended, or this kernel does not count
-        return 0.0, 0.0
-    return int(ran) * 1e-9, int(waited) * 1e-9
-
-
-def members(group: int) -> list[tuple[int, list[str]]]:
-    """Return the processes of a group, with the fields of their `stat` from the third on."""
-    found = []
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        with contextlib.suppress(OSError):  # it has ended
-            fields = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()
-            if int(fields[2]) == group:
-                found.append((int(name), fields))
-    return found

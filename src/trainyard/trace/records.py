@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 from trainyard.errors import InputError
@@ -84,7 +85,7 @@ class Collector:
         """Return the jobs in order of arrival, the first at 0; ties keep file order."""
         if not self._jobs:
             raise InputError(f"no job with a GPU in this {self._format} trace", where=self._where)
-        self._jobs.sort(key=lambda row: row[0])
+        self._jobs.sort(key=itemgetter(0))
         first = self._jobs[0][0]
         jobs = [Job(name, at - first, gpus, run_s, **rest) for at, name, gpus, run_s, rest in self._jobs]
         origin = second_of_week(first) if on_epoch else origin_s

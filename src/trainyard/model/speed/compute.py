@@ -8,6 +8,10 @@ With equal split every worker gets K/w samples and the slowest type that takes p
 
     variable = K/w x max_t( c_t )
 
+A worker may hold no more than m_t samples of a step (GPU memory / memory of a sample). With proportional
+split those whose share is more get m_t, and the others share the rest; a batch that does not fit at all has
+no speed.
+
 A step computes fixed_s + variable. K is `batch` with strong scaling and `batch` x w with weak scaling.
 """
 
@@ -15,7 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trainyard.model.cluster import Cluster, Floats, Ints
+from trainyard.model.cluster import Cluster, Floats, GpuType, Ints
 from trainyard.model.profile import Profile, Split, Tables
 
 
@@ -47,14 +51,33 @@ def samples_per_step(profile: Profile, workers: Ints) -> Floats:
     return np.full(len(workers), float(profile.batch))
 
 
-def variable_s(split: Split, samples: Floats, workers: Ints, seconds: Floats) -> Floats:
+def most_samples(profile: Profile, cluster: Cluster, types: list[str]) -> Floats | None:
+    """Samples of a step that one worker of each type can hold; None if memory is no limit."""
+    each = profile.compute.sample_gb if profile.compute else 0.0
+    if each <= 0:
+        return None
+    memory = [
+        cluster.gpu_types[t].memory_gb if t in cluster.gpu_types else GpuType(t).memory_gb for t in types
+    ]
+    return np.floor(np.array(memory) / each)
+
+
+def variable_s(
+    split: Split, samples: Floats, workers: Ints, seconds: Floats, most: Floats | None = None
+) -> Floats:
     """Seconds of a step that depend on its samples, given the seconds per sample of each type."""
     if not seconds.any():
         return np.zeros(len(samples))
+    if split == "equal":
+        took = _equal_s(samples, workers, seconds)
+        if most is None:
+            return took
+        fits = (samples / workers.sum(axis=1))[:, None] <= most
+        return np.where((fits | (workers == 0)).all(axis=1), took, np.inf)
     return (
         _proportional_s(samples, workers, seconds)
-        if split == "proportional"
-        else _equal_s(samples, workers, seconds)
+        if most is None
+        else _capped_s(samples, workers, seconds, most)
     )
 
 
@@ -63,6 +86,19 @@ def _proportional_s(samples: Floats, workers: Ints, seconds: Floats) -> Floats:
     for column, per_sample in enumerate(seconds):
         rate += workers[:, column] / per_sample
     return samples / rate
+
+
+def _capped_s(samples: Floats, workers: Ints, seconds: Floats, most: Floats) -> Floats:
+    """Proportional split in which no worker gets more than it can hold: those that are full drop out."""
+    full = np.zeros(workers.shape, dtype=np.bool_)
+    for _ in range(workers.shape[1] + 1):
+        left = samples - (workers * most * full).sum(axis=1)
+        took = left / (workers / seconds * ~full).sum(axis=1)
+        full |= (workers > 0) & (took[:, None] / seconds > most * (1.0 + 1e-12))
+    slowest = np.where(full & (workers > 0), most * seconds, 0.0).max(axis=1)
+    fits = (workers * most).sum(axis=1) >= samples
+    open_ = ((workers > 0) & ~full).any(axis=1)
+    return np.where(fits, np.where(open_, took, slowest), np.inf)
 
 
 def _equal_s(samples: Floats, workers: Ints, seconds: Floats) -> Floats:

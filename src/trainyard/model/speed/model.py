@@ -24,12 +24,13 @@ from trainyard.model.cluster import Cluster, Floats, Ints, NodeTable
 from trainyard.model.job import Job
 from trainyard.model.profile import Compute, Demand, Profile, Sync
 from trainyard.model.speed.allreduce import allreduce_s
-from trainyard.model.speed.compute import per_sample_s, samples_per_step, variable_s
+from trainyard.model.speed.compute import most_samples, per_sample_s, samples_per_step, variable_s
 from trainyard.model.speed.inputs import input_cpu_s, input_storage_s
 from trainyard.model.speed.overlap import LayerShares, layer_shares, overlapped_s
 from trainyard.model.speed.packing import Packing
 from trainyard.model.speed.paramserver import one_way_s, overhead_s
 from trainyard.model.speed.shapes import Shapes
+from trainyard.model.speed.split import split_batch
 from trainyard.model.speed.tables import Table, table_of
 
 
@@ -51,6 +52,7 @@ class _Known:
 
     profile: Profile  # also keeps the profile alive, so that its id stays its own
     per_sample_s: Floats
+    most_samples: Floats | None  # of a step, by GPU type
     compute: Compute
     sync: Sync
     gradient_mb: float
@@ -91,7 +93,8 @@ class SpeedModel:
     def rate(self, job: Job, allocation: Allocation) -> float:
         """Samples per second of a job under what it holds: the same number as `bulk` gives."""
         if job.profile is None:
-            return self._linear_rate(allocation)
+            speeds = self._speed_list
+            return allocation.gpus * speeds[0] if len(speeds) == 1 else self._linear_rate(allocation)
         known = self._know(job.profile)
         row = self._row(allocation, job.profile.server if job.profile.apart else None)
         speed = known.rates.get(row)
@@ -185,6 +188,26 @@ class SpeedModel:
         spanned: Ints = np.ceil(np.maximum(by_cpu, by_memory) - 1e-9).astype(np.int64)
         return spanned
 
+    def batch_split(self, job: Job, allocation: Allocation) -> dict[str, list[int]] | None:
+        """Whole samples of a step of each worker, by node; None if the profile has no batch to split."""
+        profile = job.profile
+        if profile is None or profile.compute is None or not profile.compute.per_sample_s:
+            return None
+        known, parts = self._know(profile), [share for share in allocation.shares if share.gpus]
+        types = np.repeat([self._type_of[share.node] for share in parts], [share.gpus for share in parts])
+        batch = int(samples_per_step(profile, np.array([len(types)]))[0])
+        speeds = (
+            1.0 / known.per_sample_s[types]
+            if profile.compute.split == "proportional"
+            else np.ones(len(types))
+        )
+        most = None if known.most_samples is None else known.most_samples[types].astype(np.int64)
+        split = split_batch(batch, speeds, most)
+        if split is None:
+            return None
+        ends = np.cumsum([share.gpus for share in parts])[:-1]
+        return {s.node: part.tolist() for s, part in zip(parts, np.split(split, ends), strict=True)}
+
     def per_sample_s(self, profile: Profile, gpu_type: int) -> float:
         """Seconds that one GPU of a type computes a sample."""
         return float(self._know(profile).per_sample_s[gpu_type])
@@ -206,7 +229,7 @@ class SpeedModel:
 
     def work(self, job: Job) -> tuple[float, float, float]:
         """Total samples, reference rate and ideal seconds of a job."""
-        rate = self.reference_rate(job)
+        rate = float(job.gpus) if job.profile is None else self.reference_rate(job)
         if not rate > 0:
             where = f"with {job.gpus} GPUs and their share of CPUs and memory"
             raise InputError(f"job {job.job_id}: its profile gives 0 samples/s {where}; it would never end")
@@ -225,6 +248,7 @@ class SpeedModel:
         return _Known(
             profile=profile,
             per_sample_s=per_sample_s(profile, self._cluster, self._types),
+            most_samples=most_samples(profile, self._cluster, self._types),
             compute=profile.compute or Compute(),
             sync=sync,
             gradient_mb=sync.gradient_mb or sum(layer.mb for layer in profile.layers),
@@ -251,8 +275,6 @@ class SpeedModel:
 
     def _linear_rate(self, allocation: Allocation) -> float:
         speeds, type_of = self._speed_list, self._type_of
-        if len(speeds) == 1:
-            return allocation.gpus * speeds[0]
         counts = [0] * len(speeds)
         for share in allocation.shares:
             counts[type_of[share.node]] += share.gpus
@@ -303,7 +325,7 @@ def _core_speed(known: _Known, shapes: Shapes, workers: Ints, seconds: Floats) -
             shapes.workers[:, column] * each / _step_s(known, shapes, workers, each * per_sample)
             for column, per_sample in enumerate(seconds.tolist())
         )
-    variable = variable_s(known.compute.split, samples, shapes.workers, seconds)
+    variable = variable_s(known.compute.split, samples, shapes.workers, seconds, known.most_samples)
     return samples / _step_s(known, shapes, workers, variable)
 
 

@@ -23,7 +23,7 @@ class Seconds(Protocol):
 class Costs:
     """Cost to job i of the workers c: weight_i x (J_i(c) + restart_i + STEEP x what exceeds limit_i).
 
-    No restart for the workers that it holds; no workers at all cost wait_i.
+    The workers that it holds take held_s and no restart; no workers at all cost wait_i.
     """
 
     times: Seconds
@@ -32,6 +32,7 @@ class Costs:
     limit: Floats  # (S,): seconds; infinite for none
     restart: Floats  # (S,): seconds
     held: Ints  # (S, M)
+    held_s: Floats  # (S,): completion time with these where they are, which may be scattered
     wait: Floats  # (S,): infinite if it must run
 
     @property
@@ -47,8 +48,8 @@ class Costs:
     def of(self, jobs: Ints, configs: Ints) -> Floats:
         """Cost to each of some jobs of its workers by type."""
         moved = (configs != self.held[jobs]).any(axis=1)
-        cost = self.value(jobs, self.times.seconds(jobs, configs) + moved * self.restart[jobs])
-        return np.where(configs.any(axis=1), cost, self.wait[jobs])
+        took = np.where(moved, self.times.seconds(jobs, configs) + self.restart[jobs], self.held_s[jobs])
+        return np.where(configs.any(axis=1), self.value(jobs, took), self.wait[jobs])
 
     def value(self, jobs: Ints, seconds: Floats) -> Floats:
         """What so many seconds, restart included, are to each of some jobs; they may have a second axis."""
@@ -67,6 +68,5 @@ def plain_costs(times: Seconds, jobs: int, capacity: Ints, limit: Floats | None 
     """Nothing but the sum of completion times, everybody runs; with a limit, as fair as that."""
     none = np.zeros(jobs)
     held = np.zeros((jobs, len(capacity)), dtype=np.int64)
-    return Costs(
-        times, capacity, none + 1.0, none + np.inf if limit is None else limit, none, held, none + np.inf
-    )
+    never = none + np.inf
+    return Costs(times, capacity, none + 1.0, never if limit is None else limit, none, held, never, never)

@@ -7,7 +7,7 @@ A list is complete for small cases and else sparse: a grid of counts, which lose
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -100,7 +100,14 @@ def grid(most: int, step: float) -> Ints:
     return np.array([c for c in counts if c <= most], dtype=np.int64)
 
 
-def grid_configs(capacity: Ints, most: int, step: float) -> Ints:
+def binary(most: int) -> Ints:
+    """Counts 0, 1, 2, 3, 4, 6, 8, 12, ...: powers of two, which share nodes well, and halfway between."""
+    powers = 2 ** np.arange(max(most, 1).bit_length(), dtype=np.int64)
+    counts = np.unique(np.concatenate([[0], powers, 3 * powers // 2]))
+    return counts[counts <= most]
+
+
+def grid_configs(capacity: Ints, most: int, counts: Callable[[int], Ints]) -> Ints:
     """Configurations of up to three types with counts from a grid.
 
     At given prices an optimal fractional choice mixes at most two types, so that with many types it is not
@@ -109,9 +116,9 @@ def grid_configs(capacity: Ints, most: int, step: float) -> Ints:
     types = len(capacity)
     found = [np.zeros((0, types), dtype=np.int64)]
     for chosen in combinations(range(types), min(types, 3 if types <= 3 else 2)):
-        counts = np.meshgrid(*[grid(min(int(capacity[t]), most), step) for t in chosen], indexing="ij")
-        rows = np.zeros((counts[0].size, types), dtype=np.int64)
-        for t, count in zip(chosen, counts, strict=True):
+        axes = np.meshgrid(*[counts(min(int(capacity[t]), most)) for t in chosen], indexing="ij")
+        rows = np.zeros((axes[0].size, types), dtype=np.int64)
+        for t, count in zip(chosen, axes, strict=True):
             rows[:, t] = count.ravel()
         found.append(rows)
     rows = np.unique(np.concatenate(found), axis=0)

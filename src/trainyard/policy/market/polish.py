@@ -1,7 +1,8 @@
 """Local search: give, take, exchange single workers as long as the total cost falls.
 
 A step of one job adds a worker, drops one, or changes the type of one. Steps that need a worker which nobody
-has left over are paired with a step of another job that frees one.
+has left over are paired with a step of another job that frees one. Where there are few jobs, pairs of them
+then divide all that they hold anew.
 """
 
 from __future__ import annotations
@@ -12,8 +13,11 @@ import numpy as np
 
 from trainyard.model.cluster import Floats, Ints
 from trainyard.policy.market.costs import Costs
+from trainyard.policy.market.pairs import trade_pairs
 
 GAIN = 1e-9  # of the total cost: less is noise
+FEW = 64  # jobs up to which all pairs trade besides
+PASSES = 20
 SERVED = 1e300  # what it is worth that a job which must run can do so: more than anything, yet can be added
 
 
@@ -47,6 +51,10 @@ def polish(costs: Costs, mix: Ints, resize: bool = True) -> Ints:
     mix = mix.copy()
     if costs.jobs:
         _Polish(costs, mix, resize).run()
+        for _ in range(PASSES if resize and costs.jobs <= FEW else 0):
+            if not trade_pairs(costs, mix):
+                break
+            _Polish(costs, mix, resize).run()
     return mix
 
 

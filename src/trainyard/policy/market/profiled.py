@@ -10,11 +10,9 @@ import numpy as np
 from trainyard.model.cluster import Floats, Ints
 from trainyard.model.job import Job
 from trainyard.model.speed import SpeedModel
-from trainyard.policy.market.menus import all_configs, grid_configs
+from trainyard.policy.market.menus import binary, grid_configs
 
 DENSE = 40_000  # configurations of a kind of job that are all worked out in advance
-COMPLETE = 1_500  # configurations of a kind of job that are all offered; else a grid of them
-STEP = 0.25  # of that grid: it loses at most this much, and in practice far less
 
 
 class Kind:
@@ -72,14 +70,7 @@ class Kind:
         return rho, rest
 
     def _offers(self) -> Ints:
-        room = self.room
-        if np.prod(np.minimum(room, self.most).astype(np.float64) + 1) <= 20 * COMPLETE:
-            configs = all_configs(room, self.most)
-            if len(configs) > COMPLETE:
-                configs = grid_configs(room, self.most, STEP)
-        else:
-            configs = grid_configs(room, self.most, STEP)
-        configs = np.concatenate([configs, self._ends()])
+        configs = np.concatenate([grid_configs(self.room, self.most, binary), self._ends()])
         size = configs.sum(axis=1)
         return np.unique(configs[(size >= self.job.least_gpus) & (size <= self.most)], axis=0)
 

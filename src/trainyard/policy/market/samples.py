@@ -36,8 +36,8 @@ class Samples(Lists):
             if not moving.size:
                 break
             tried = configs[moving, None] + self._changes
-            there = ((tried >= 0) & (tried <= costs.capacity)).all(axis=2, keepdims=True)
-            tried = np.where(there, tried, configs[moving, None])
+            beyond = ((tried < 0) | (tried > costs.capacity)).any(axis=2, keepdims=True)
+            tried = np.where(beyond, configs[moving, None], tried)
             who = np.repeat(moving, len(self._changes))
             paid = costs.of(who, tried.reshape(-1, costs.types)).reshape(len(moving), -1)
             total = paid + tried @ prices

@@ -3,7 +3,7 @@
 At every event the whole market is solved again for the work that is left. The optimum of a moment favours
 long jobs, which is the wrong way round when more jobs keep coming: `gamma` weights a job by its remaining
 time to the power -gamma. A job that would have to restart pays for that in the same sum, so that it moves
-only if that pays.
+only if that pays; and it pays `inertia` times, because the next event may make it move again.
 """
 
 from __future__ import annotations
@@ -34,17 +34,22 @@ LEAST_S = 1.0  # remaining times below this do not make a job any more urgent
 class Market(Joint):
     """The market. `fair` caps finish times at so many equal-share times; `beta` below 1 weighs fairness."""
 
+    cuts = True
+
     def __init__(
         self,
         engine: Literal["prices", "category"] = "prices",
         samples: int | None = None,
-        gamma: float = 1.5,
+        gamma: float = 2.0,
+        inertia: float = 10.0,
         fair: float | None = None,
         beta: float = 1.0,
         exact: bool = False,
     ) -> None:
         if gamma < 0:
             raise InputError(f"gamma is {gamma:g}; give 0 or more")
+        if inertia < 0:
+            raise InputError(f"inertia is {inertia:g}; give 0 or more: how many times a restart counts")
         if fair is not None and fair <= 0:
             raise InputError(f"fair is {fair:g}; give a number above 0, such as 1.5")
         if not 0 <= beta <= 1:
@@ -52,6 +57,7 @@ class Market(Joint):
         self.engine = engine
         self.samples = samples
         self.gamma = gamma
+        self.inertia = inertia
         self.fair = fair
         self.beta = beta
         self.exact = exact
@@ -91,9 +97,9 @@ class Market(Joint):
                 limit = np.maximum(self.fair * fair_s - stall.elapsed_s, 0.0)
             # From the sum of weighted times to the sum of times by their fair ones.
             weight = self.beta * weight / weight.mean() + (1.0 - self.beta) * fair_s.mean() / fair_s
-        restart = np.where(stall.held.any(axis=1), stall.restart_s, 0.0)
+        restart = np.where(stall.held.any(axis=1), self.inertia * stall.restart_s, 0.0)
         wait = np.full(len(rows), np.inf)
-        return Costs(stall.times, stall.capacity, weight, limit, restart, stall.held, wait)
+        return Costs(stall.times, stall.capacity, weight, limit, restart, stall.held, stall.held_s(), wait)
 
     def _solve(self, stall: Stall, costs: Costs) -> Assignment:
         generator = np.random.default_rng((stall.snapshot.seed, int(stall.snapshot.now_s)))

@@ -45,6 +45,15 @@ class Stall:
             np.isfinite(best), best, self.left / self.snapshot.table.column(C.REFERENCE_RATE)[self.rows]
         )
 
+    def held_s(self) -> Floats:
+        """Seconds left with what each job holds, where it is; infinite for those that hold nothing."""
+        took = np.full(len(self.rows), np.inf)
+        for j in np.flatnonzero(self.held.any(axis=1)).tolist():
+            job = self.jobs[j]
+            rate = self.snapshot.speed.rate(job, self.snapshot.running[job.job_id])
+            took[j] = self.left[j] / rate if rate > 0 else np.inf
+        return took
+
     def fair_s(self) -> Floats:
         """Seconds from arrival to end with an equal share among the jobs that it met."""
         sharers = np.maximum(self.snapshot.contention()[self.rows], 1.0)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from math import isfinite
+from operator import itemgetter
 from typing import NamedTuple
 
 from trainyard.errors import InputError
@@ -48,15 +49,15 @@ class Row(NamedTuple):
 
     def number(self, name: str, default: float | None = None) -> float:
         """Read a cell as a finite number; an empty one has the default, if there is one."""
-        text = self.text(name)
-        if not text and default is not None:
-            return default
         try:
-            value = float(text)
-        except ValueError:
+            value = float(self.cells[self.columns[name]])
+        except (KeyError, ValueError):
+            text = self.text(name)
+            if not text and default is not None:
+                return default
             raise self.error(name, text, "a number") from None
         if not isfinite(value):
-            raise self.error(name, text, "a finite number")
+            raise self.error(name, self.text(name), "a finite number")
         return value
 
     def whole(self, name: str, default: int | None = None) -> int:
@@ -92,6 +93,25 @@ def table(source: Source, required: Sequence[str]) -> Iterator[Row]:
     rows = CsvTable(source.text, source.where, (), required)
     columns = {name: i for i, name in enumerate(rows.header)}
     return (Row(source.where, line, cells, columns) for line, cells in rows.rows())
+
+
+def four(source: Source, columns: Sequence[str]) -> Iterator[tuple[str, float, int, float]]:
+    """Read job, arrival, GPUs and run time from these columns: the same as from `table`, but quicker."""
+    rows = CsvTable(source.text, source.where, (), columns)
+    index = {name: i for i, name in enumerate(rows.header)}
+    pick = itemgetter(*[index[name] for name in columns])
+    _, arrival, size, duration = columns
+    for line, cells in rows.rows():
+        job_id, at, count, lasting = pick(cells)
+        try:
+            arrival_s, gpus, duration_s = float(at), int(count), float(lasting)
+            plain = isfinite(arrival_s + duration_s)
+        except ValueError:
+            plain = False
+        if not plain:  # whole numbers may have a point; of anything else the row says what is wrong
+            row = Row(source.where, line, cells, index)
+            arrival_s, gpus, duration_s = row.number(arrival), row.whole(size), row.number(duration)
+        yield job_id.strip(), arrival_s, gpus, duration_s
 
 
 def headerless(source: Source, columns: Sequence[str], delimiter: str = ",") -> Iterator[Row]:

@@ -7,7 +7,7 @@ when the first arrival is put at 2017-08-14 23:27:00.
 
 from __future__ import annotations
 
-from trainyard.trace.readers.cells import Source, clock_s, table
+from trainyard.trace.readers.cells import Source, clock_s, four
 from trainyard.trace.records import Collector, Trace, second_of_week
 
 NAME = "rfold"
@@ -19,8 +19,7 @@ PHILLY_JOBS = 111_549
 def read(source: Source) -> Trace:
     """Read a trace in RFold's form."""
     rows = Collector(source.where, NAME)
-    for row in table(source, COLUMNS):
-        arrival_s, gpus = row.number("arrival time (sec)"), row.whole("size")
-        rows.add(row.text("#job id"), arrival_s, gpus, row.number("duration (sec)"))
+    for job_id, arrival_s, gpus, duration_s in four(source, COLUMNS):
+        rows.add(job_id, arrival_s, gpus, duration_s)
     whole = rows.report.read == PHILLY_JOBS
     return rows.trace(second_of_week(clock_s(FIRST_ARRIVAL)) if whole else None)

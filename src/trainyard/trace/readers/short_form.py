@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainyard.trace.readers.cells import Source, table
+from trainyard.trace.readers.cells import Source, four
 from trainyard.trace.records import Collector
 
 COLUMNS = ("job_id", "arrival_s", "service_sec", "gpu_count")
@@ -13,10 +13,9 @@ def read_short(source: Source, format: str) -> Collector:
     """Read the rows; those at the clamp stay there and are counted."""
     rows = Collector(source.where, format)
     clamped = 0
-    for row in table(source, COLUMNS):
-        duration_s = row.number("service_sec")
+    for job_id, arrival_s, gpus, duration_s in four(source, (*COLUMNS[:2], "gpu_count", "service_sec")):
         clamped += duration_s == CLAMP_S
-        rows.add(row.text("job_id"), row.number("arrival_s"), row.whole("gpu_count"), duration_s)
+        rows.add(job_id, arrival_s, gpus, duration_s)
     if clamped:
         rows.report.changed[f"run time clamped at {CLAMP_S:,.0f} s before it came here"] = clamped
     return rows

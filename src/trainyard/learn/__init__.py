@@ -1,0 +1,1 @@
+"""Learning to schedule: environments on the engine, decision logs, training."""

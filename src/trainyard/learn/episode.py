@@ -1,0 +1,107 @@
+"""One episode: the simulator, stopped at the beginning of every time slot to be told sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from trainyard.engine.simulator import Options, Simulator
+from trainyard.model.cluster import Cluster, Floats, Ints
+from trainyard.model.job import Job
+from trainyard.model.speed import SpeedModel
+from trainyard.policy.pipeline import Policy
+from trainyard.policy.reselect import Reselection
+from trainyard.policy.snapshot import Column, Snapshot
+from trainyard.policy.stages import Size, Sizes
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """What an episode is about: a cluster, the jobs that come, and how long a slot lasts."""
+
+    cluster: Cluster
+    jobs: Sequence[Job]
+    slot_s: float
+    speed: SpeedModel | None = None  # of this cluster, to share what it has worked out already
+
+
+class Outcome(NamedTuple):
+    """How an episode ended, in slots."""
+
+    episode: int
+    avg_jct: float
+    makespan: float
+    slots: int
+    decisions: int
+
+
+class Chosen(Size):
+    """Size stage that answers what it was told."""
+
+    def __init__(self) -> None:
+        self.gpus: Ints = np.zeros(0, dtype=np.int64)  # of each row of the job table
+        self.servers: Ints = self.gpus
+
+    def tell(self, jobs: int, rows: Ints, sizes: Sizes) -> None:
+        """Take note of the sizes of these rows; the others wait."""
+        self.gpus, self.servers = np.zeros((2, jobs), dtype=np.int64)
+        self.gpus[rows] = sizes.gpus
+        if sizes.servers is not None:
+            self.servers[rows] = sizes.servers
+
+    def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
+        """Return the sizes told for each ranked row."""
+        return Sizes(self.gpus[ranked], self.servers[ranked])
+
+
+class Episode:
+    """Runs a scenario slot by slot; `policy` says who goes first and where jobs run."""
+
+    def __init__(self, number: int, scenario: Scenario, policy: Policy) -> None:
+        self.number = number
+        self.slot_s = scenario.slot_s
+        self.chosen = Chosen()
+        self.policy = replace(policy, size=self.chosen)
+        options = Options(round_s=scenario.slot_s)
+        self.simulator = Simulator(
+            scenario.cluster, scenario.jobs, self.policy, options, speed=scenario.speed
+        )
+        self.slots = 0
+        self.decisions = 0
+        self._met = 0.0
+        self._undone = 0.0  # work of all jobs that came so far, each counted as one, that was not done
+
+    def open(self) -> tuple[Snapshot, Ints] | None:
+        """Go on to the next slot; return what there is to decide on and for whom, None after the last."""
+        simulator = self.simulator
+        while simulator.advance():
+            snapshot = simulator.yard.snapshot(simulator.now_s)
+            if len(snapshot.table):
+                self.slots += 1
+                return snapshot, Reselection(self.policy, self.policy.tune.ground(snapshot)).ranked()
+            simulator.decide()
+        return None
+
+    def close(self, rows: Ints, sizes: Sizes) -> None:
+        """Run the slot with these sizes."""
+        self.chosen.tell(len(self.simulator.yard.table), rows, sizes)
+        self.simulator.decide()
+
+    def rewards(self) -> tuple[float, float]:
+        """Return minus the job-slots spent since the last call, and the work done, a whole job being one."""
+        snapshot = self.simulator.yard.snapshot(self.simulator.now_s)
+        spent, self._met = snapshot.met - self._met, snapshot.met
+        total: Floats = snapshot.table.column(Column.TOTAL)
+        undone = float((snapshot.remaining_samples() / total).sum()) - self.simulator.arrived
+        done, self._undone = self._undone - undone, undone
+        return -spent / self.slot_s, done
+
+    def outcome(self) -> Outcome:
+        """Return how it ended."""
+        finish_s, arrival_s = self.simulator.finishes()
+        makespan = float(finish_s.max() - arrival_s.min())
+        jct = float((finish_s - arrival_s).mean())
+        return Outcome(self.number, jct / self.slot_s, makespan / self.slot_s, self.slots, self.decisions)

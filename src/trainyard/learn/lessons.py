@@ -1,0 +1,135 @@
+"""Lessons: what a teacher decided, as the single actions that lead there.
+
+A teacher is any policy of this project, or any scheduler whose decisions were written down. It says how big
+each job is in a slot; to imitate it one needs the steps. They are taken in the order of dominant shares, the
+smallest first, and each job grows in the proportion of workers and servers that it ends with, so that
+wherever the steps end, the slot is a smaller version of the teacher's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from trainyard.engine.simulator import Options, Simulator
+from trainyard.learn.episode import Scenario
+from trainyard.model.allocation import Allocation
+from trainyard.model.cluster import Ints
+from trainyard.policy.dl2.features import Features, Singles
+from trainyard.policy.dl2.kinds import Bools
+from trainyard.policy.dl2.slot import ACTIONS, BOTH, SERVER, STOP, WORKER, Slots
+from trainyard.policy.pipeline import Policy
+from trainyard.policy.reselect import Reselection
+from trainyard.policy.snapshot import Snapshot
+from trainyard.policy.stages import Sizes
+
+
+class Moment(NamedTuple):
+    """The beginning of a slot, and what the teacher decided; the snapshot is good until the next moment."""
+
+    snapshot: Snapshot
+    ranked: Ints  # rows of the job table, in the learner's order
+    slot_s: float
+    sizes: Sizes  # of the ranked jobs
+
+
+class Lessons(NamedTuple):
+    """Some decisions: what was seen (copies) and the right action of each."""
+
+    jobs: Singles  # (n, J, features of a job)
+    cluster: Singles  # (n, features of a cluster)
+    mask: Bools  # (n, 1 + 3 J)
+    actions: Ints  # (n,)
+
+
+def watch(scenario: Scenario, teacher: Policy, learner: Policy | None = None) -> Iterator[Moment]:
+    """Run a teacher through a scenario; `learner` says in which order jobs are seen."""
+    learner = learner or Policy("dl2")
+    options = Options(round_s=scenario.slot_s)
+    simulator = Simulator(scenario.cluster, scenario.jobs, teacher, options, speed=scenario.speed)
+    while simulator.advance():
+        snapshot = simulator.yard.snapshot(simulator.now_s)
+        if len(snapshot.table):
+            ranked = Reselection(learner, learner.tune.ground(snapshot)).ranked()
+            sizes = sizes_of(snapshot, ranked, teacher.decide(snapshot).allocations())
+            yield Moment(snapshot, ranked, scenario.slot_s, sizes)
+        simulator.decide()
+
+
+def sizes_of(snapshot: Snapshot, ranked: Ints, plan: dict[str, Allocation]) -> Sizes:
+    """Return how big a plan makes each ranked job."""
+    held = [plan.get(snapshot.table.jobs[row].job_id) for row in ranked.tolist()]
+    numbers = [(0, 0) if a is None else (a.gpus, a.servers) for a in held]
+    gpus, servers = np.array(numbers, dtype=np.int64).reshape(-1, 2).T
+    return Sizes(gpus, servers)
+
+
+def lessons(
+    moments: Iterable[Moment], batch: int = 32, features: Features | None = None
+) -> Iterator[Lessons]:
+    """Yield decisions, up to one of each of so many slots at a time; slots without a choice give none."""
+    slots, source = Slots(batch, features or Features()), iter(moments)
+    aims: list[Sizes | None] = [None] * batch
+    while True:
+        for b in range(batch):
+            if aims[b] is None:
+                aims[b] = _open(slots, b, source)
+        going = np.array([b for b, aim in enumerate(aims) if aim is not None], dtype=np.int64)
+        if not going.size:
+            return
+        seen = slots.observe()
+        actions = toward(slots, aims, seen.mask)
+        chosen = going[seen.mask[going, 1:].any(axis=1)]
+        if chosen.size:
+            yield Lessons(seen.jobs[chosen], seen.cluster[chosen], seen.mask[chosen], actions[chosen])
+        for b in going[actions[going] == STOP].tolist():
+            aims[b] = None
+            slots.clear(b)
+        steps = going[actions[going] != STOP]
+        if steps.size:
+            slots.act(steps, actions[steps])
+
+
+def _open(slots: Slots, b: int, source: Iterator[Moment]) -> Sizes | None:
+    moment = next(source, None)
+    if moment is None:
+        return None
+    slots.open(b, moment.snapshot, moment.ranked, moment.slot_s)
+    return moment.sizes
+
+
+def toward(slots: Slots, aims: list[Sizes | None], mask: Bools) -> Ints:
+    """Return the next action of each slot on the way to the sizes aimed at; stop if there is none."""
+    aim: Ints = np.zeros((2, slots.batch, slots.width), dtype=np.int64)
+    for b, sizes in enumerate(aims):
+        if sizes is not None:
+            aim[0, b, : sizes.gpus.size] = sizes.gpus
+            aim[1, b, : sizes.gpus.size] = sizes.gpus if sizes.servers is None else sizes.servers
+    has = np.stack([slots.jobs.workers, slots.jobs.servers])
+    wants = _wanted(has, aim, slots.kinds.apart[slots.jobs.kind])
+    legal = wants * mask[:, 1:].reshape(slots.batch, slots.width, ACTIONS)
+    best = legal.argmax(axis=2)
+    parts = slots.jobs.parts
+    share = (has[0][..., None] * parts[:, :, 0] + has[1][..., None] * parts[:, :, 1]).max(axis=2)
+    share = np.where(legal.any(axis=2), share, np.inf)
+    rows, j = np.arange(slots.batch), share.argmin(axis=1)
+    return np.where(np.isfinite(share[rows, j]), 1 + ACTIONS * j + best[rows, j], STOP)
+
+
+def _wanted(has: Ints, aim: Ints, apart: Bools) -> Ints:
+    """How much each action is wanted: 2 what comes next in proportion, 1 what is lacking as well, 0 not."""
+    lacks = has < aim
+    far = has / np.maximum(aim, 1)
+    wants: Ints = np.zeros((*has.shape[1:], ACTIONS), dtype=np.int64)
+    wants[..., WORKER] = lacks[0]
+    wants[..., SERVER] = lacks[1]
+    wants[..., BOTH] = lacks.all(axis=0)
+    for which, first in ((WORKER, far[0] < far[1]), (SERVER, far[1] < far[0]), (BOTH, far[0] == far[1])):
+        wants[..., which] += first & (wants[..., which] > 0)
+    none = (has[0] == 0) & lacks[0]
+    wants[none] = 0
+    wants[none & apart, BOTH] = 1
+    wants[none & ~apart, WORKER] = 1
+    return wants

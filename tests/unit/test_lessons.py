@@ -1,0 +1,80 @@
+"""From a teacher's sizes to the single actions that lead there."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+import numpy as np
+import pytest
+from test_learn_env import CLUSTER, on_testbed, ring
+
+from trainyard.learn.episode import Scenario
+from trainyard.learn.lessons import lessons, toward, watch
+from trainyard.model.job import Job
+from trainyard.policy.dl2.features import Features
+from trainyard.policy.dl2.slot import ACTIONS, STOP, Slots
+from trainyard.policy.grammar import parse_policy
+from trainyard.policy.stages import Sizes
+
+TEACHERS = ["drf", "optimus(hysteresis=false)", "lookahead", "doubling"]
+
+
+@pytest.mark.parametrize("scenario", [on_testbed, ring])
+@pytest.mark.parametrize("teacher", TEACHERS)
+def test_the_steps_lead_where_the_teacher_is(scenario, teacher):
+    slots, reached = Slots(1, Features()), 0
+    for moment in watch(scenario(2), parse_policy(teacher)):
+        slots.open(0, moment.snapshot, moment.ranked, moment.slot_s)
+        start, shares = slots.sizes(0), []
+        while True:
+            mask = slots.observe().mask
+            (action,) = toward(slots, [moment.sizes], mask)
+            assert mask[0, action]
+            if action == STOP:
+                break
+            shares.append(slots.jobs.features[0, (action - 1) // ACTIONS, slots.features.moving][0])
+            slots.act(np.array([0]), np.array([action]))
+        assert shares == sorted(shares)  # who had less came first
+        reached += len(shares)
+        if not moment.sizes.gpus.all():
+            continue  # the teacher lets somebody wait who starts with something here, so there is less room
+        workers, servers = slots.sizes(0)
+        np.testing.assert_array_equal(workers, np.maximum(moment.sizes.gpus, start.gpus))
+        apart = slots.kinds.apart[slots.jobs.kind[0, : workers.size]]
+        np.testing.assert_array_equal(servers[apart], np.maximum(moment.sizes.servers, 1)[apart])
+    assert reached > 20
+
+
+def test_a_job_grows_in_the_proportion_it_ends_with():
+    job = on_testbed(0).jobs[0]
+    alone = Scenario(CLUSTER, [Job(**{**fields(job), "arrival_s": 0.0})], 300.0)
+    moment = next(watch(alone, parse_policy("drf")))
+    slots, path = Slots(1, Features()), []
+    slots.open(0, moment.snapshot, moment.ranked, 300.0)
+    while (action := toward(slots, [Sizes(np.array([3]), np.array([6]))], slots.observe().mask)[0]) != STOP:
+        slots.act(np.array([0]), np.array([action]))
+        path.append(tuple(int(size[0]) for size in slots.sizes(0)))
+    assert path == [(1, 2), (2, 3), (2, 4), (3, 5), (3, 6)]
+
+
+def fields(job):
+    names = ("job_id", "gpus", "samples", "model", "profile", "min_gpus", "max_gpus")
+    return {name: getattr(job, name) for name in names}
+
+
+def test_lessons_are_decisions_with_a_choice():
+    teacher = parse_policy("lookahead")
+    moments = chain.from_iterable(watch(on_testbed(i), teacher) for i in range(3))
+    count = stops = 0
+    for lesson in lessons(moments, batch=4):
+        rows = np.arange(lesson.actions.size)
+        assert lesson.mask[rows, lesson.actions].all()
+        assert lesson.mask[:, 1:].any(axis=1).all()
+        assert lesson.jobs.shape[:2] == (rows.size, (lesson.mask.shape[1] - 1) // ACTIONS)
+        count, stops = count + rows.size, stops + int((lesson.actions == STOP).sum())
+    again = sum(
+        lesson.actions.size
+        for lesson in lessons(chain.from_iterable(watch(on_testbed(i), teacher) for i in range(3)), batch=1)
+    )
+    assert count == again > 300
+    assert stops > 0
