@@ -53,6 +53,14 @@ class Kind:
         some = np.isfinite(pace)
         return configs[some], pace[some]
 
+    @cached_property
+    def every(self) -> tuple[Ints, Floats] | None:
+        """All configurations and their paces; None if they are too many."""
+        if self._dense is None:
+            return None
+        some = np.flatnonzero(np.isfinite(self._dense))
+        return np.stack(np.unravel_index(some, self._base.tolist()), axis=1), self._dense[some]
+
     def ring(self, sizes: Ints) -> tuple[Floats, Floats]:
         """Speed of a worker of each type, and what n of them take besides computing, per sample.
 

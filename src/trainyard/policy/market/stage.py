@@ -19,7 +19,7 @@ from trainyard.policy.joint import Joint
 from trainyard.policy.market.category import search_sampled
 from trainyard.policy.market.costs import Costs
 from trainyard.policy.market.fairness import jain
-from trainyard.policy.market.prices import Assignment, bound_at, clear, trade
+from trainyard.policy.market.prices import Assignment, clear, trade
 from trainyard.policy.market.samples import Samples, sampled_menu
 from trainyard.policy.market.stall import Stall
 from trainyard.policy.mixes import held_mix, up_by_type
@@ -82,9 +82,12 @@ class Market(Joint):
         stall = Stall(snapshot, ranked[admitted], held[admitted], capacity)
         costs = self._costs(stall)
         found = self._solve(stall, costs)
+        # Neither a list nor a sample says anything of what is not on it.
+        bound, complete = stall.bound(costs, found.prices)
+        found = found._replace(bound=min(bound, found.cost))
         mix[admitted] = found.mix
         snapshot.notes["market"] = found.prices
-        return mix, _certificate(stall, costs, found)
+        return mix, {**_certificate(stall, costs, found), "bound_holds_for": "all" if complete else "listed"}
 
     def _costs(self, stall: Stall) -> Costs:
         """What this stage minimises."""
@@ -106,18 +109,14 @@ class Market(Joint):
         guess = stall.snapshot.notes.get("market")
         if self.engine == "category":
             found = search_sampled(costs, stall.rings(), self.samples or 64, generator)
-            bound = clear(costs, stall.lists(costs), guess).bound
-            return found._replace(bound=min(bound, found.cost))
+            return found._replace(prices=clear(costs, stall.lists(costs), guess).prices)
         if self.samples is None:
             return trade(costs, stall.lists(costs), guess, exact=self.exact)
         work = np.sqrt(costs.weight * stall.one_worker_s)
         centre = work / work.sum() * stall.capacity.sum()
         most = max(kind.most for kind in stall.times.kinds)
         menu = sampled_menu(costs, centre, self.samples, most, generator)
-        found = trade(costs, Samples(costs, [menu, *stall.least(costs)]), guess, exact=self.exact)
-        # A sample says nothing of what is not in it: the bound needs the whole lists, once.
-        bound = bound_at(costs, stall.lists(costs).cheapest(found.prices), found.prices)
-        return found._replace(bound=min(bound, found.cost))
+        return trade(costs, Samples(costs, [menu, *stall.least(costs)]), guess, exact=self.exact)
 
 
 def _admitted(snapshot: Snapshot, ranked: Ints, capacity: Ints) -> Mask:

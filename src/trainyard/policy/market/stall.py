@@ -8,6 +8,7 @@ from trainyard.model.cluster import Floats, Ints
 from trainyard.policy.market.costs import Costs
 from trainyard.policy.market.fairness import equal_whole_share_s
 from trainyard.policy.market.menus import Lists, Menu, shared_menu
+from trainyard.policy.market.prices import bound_at
 from trainyard.policy.market.profiled import Kind, profiled
 from trainyard.policy.market.rings import DONE, Rings
 from trainyard.policy.snapshot import Column, Snapshot
@@ -63,8 +64,15 @@ class Stall:
         return done
 
     def lists(self, costs: Costs) -> Lists:
-        """All that each job may choose from."""
-        return Lists(costs, [self._menu(costs, jobs, kind) for jobs, kind in self._groups()])
+        """What each job may choose from."""
+        return Lists(costs, [self._menu(costs, jobs, kind.menu) for jobs, kind in self._groups()])
+
+    def bound(self, costs: Costs, prices: Floats) -> tuple[float, bool]:
+        """What any assignment costs at least, and whether that holds for those off the lists too."""
+        groups = self._groups()
+        menus = [self._menu(costs, jobs, kind.every or kind.menu) for jobs, kind in groups]
+        bound = bound_at(costs, Lists(costs, menus).cheapest(prices), prices)
+        return bound, all(kind.every is not None for _, kind in groups)
 
     def least(self, costs: Costs) -> list[Menu]:
         """The fewest workers that each job can run with, on every type."""
@@ -80,8 +88,8 @@ class Stall:
         """Jobs of the same kind."""
         return [(np.flatnonzero(self.times.kind_of == k), kind) for k, kind in enumerate(self.times.kinds)]
 
-    def _menu(self, costs: Costs, jobs: Ints, kind: Kind) -> Menu:
-        configs, pace = kind.menu
+    def _menu(self, costs: Costs, jobs: Ints, offers: tuple[Ints, Floats]) -> Menu:
+        configs, pace = offers
         seconds = self.left[jobs][:, None] * pace + costs.restart[jobs][:, None]
         return Menu(jobs, configs[None], costs.value(jobs, seconds))
 
