@@ -76,10 +76,16 @@ def test_a_full_worker_leaves_the_rest_to_the_others():
     assert speed.batch_split(job, _both(2, 2)) == {"fast-0": [6, 6], "slow-0": [6, 6]}
 
 
-def test_a_batch_that_does_not_fit_has_no_speed_and_no_split():
+def test_a_batch_that_does_not_fit_is_computed_in_several_passes():
     speed, job = _model(8.0)  # one sample on a fast one, two on a slow one
-    assert speed.rate(job, _both(2, 2)) == 0.0
-    assert speed.batch_split(job, _both(2, 2)) is None
+    assert speed.rate(job, _both(2, 2)) == pytest.approx(30.0)
+    assert speed.batch_split(job, _both(2, 2)) == {"fast-0": [8, 8], "slow-0": [4, 4]}
+
+
+def test_a_batch_that_just_fits_fills_everybody():
+    speed, job = _model(8.0 / 4)  # 4 samples on a fast one, 8 on a slow one: 24 in all
+    assert speed.rate(job, _both(2, 2)) == pytest.approx(24 / (8 * 0.2))
+    assert speed.batch_split(job, _both(2, 2)) == {"fast-0": [4, 4], "slow-0": [8, 8]}
 
 
 def test_bulk_and_one_by_one_agree_with_memory_limits():

@@ -29,7 +29,8 @@ class Compute:
     split         "proportional": all workers finish together, fixed_s + K / sum(1 / per_sample_s);
                   "equal": K/w samples each, the slowest decides
     sample_gb     GPU memory of one sample: a worker takes at most memory_gb of its GPU / sample_gb samples of
-                  a step, the others share the rest; 0: no limit
+                  a step, the others share the rest; a batch that no split fits is computed in several passes,
+                  which asks for no other split; 0: no limit
     """
 
     fixed_s: float = 0.0

@@ -36,7 +36,15 @@ class Reselection:
         self.fixed = isinstance(policy.size, Fixed)
         self.one_type = len(snapshot.nodes.types) == 1
         self.idle = 0  # GPUs that the last attempt left
+        self._stay: Mask | None = None
         self.notes: Mapping[str, Any] = {}  # what the size stage says of the decision
+
+    @property
+    def stay(self) -> Mask:
+        """Running jobs that nobody may stop; most decisions need not know."""
+        if self._stay is None:
+            self._stay = np.zeros(self.held.size, dtype=np.bool_)
+        return self._stay
 
     def run(self) -> Changes:
         """Return who starts, stops, moves or changes size."""
@@ -48,7 +56,6 @@ class Reselection:
         swapped = self._swap()
         if swapped is not None:
             return swapped
-        self.stay: Mask = np.zeros(self.held.size, dtype=np.bool_)  # running jobs that nobody may stop
         barred: Mask | None = None
         while True:
             changes, failed = self._realise(self._choose(barred))

@@ -9,8 +9,8 @@ With equal split every worker gets K/w samples and the slowest type that takes p
     variable = K/w x max_t( c_t )
 
 A worker may hold no more than m_t samples of a step (GPU memory / memory of a sample). With proportional
-split those whose share is more get m_t, and the others share the rest; a batch that does not fit at all has
-no speed.
+split those whose share is more get m_t, and the others share the rest. A batch that fits in no such way is
+computed in several passes (gradients add up), for which the split is as if there were no limit.
 
 A step computes fixed_s + variable. K is `batch` with strong scaling and `batch` x w with weak scaling.
 """
@@ -69,16 +69,9 @@ def variable_s(
     if not seconds.any():
         return np.zeros(len(samples))
     if split == "equal":
-        took = _equal_s(samples, workers, seconds)
-        if most is None:
-            return took
-        fits = (samples / workers.sum(axis=1))[:, None] <= most
-        return np.where((fits | (workers == 0)).all(axis=1), took, np.inf)
-    return (
-        _proportional_s(samples, workers, seconds)
-        if most is None
-        else _capped_s(samples, workers, seconds, most)
-    )
+        return _equal_s(samples, workers, seconds)
+    whole = _proportional_s(samples, workers, seconds)
+    return whole if most is None else _capped_s(samples, workers, seconds, most, whole)
 
 
 def _proportional_s(samples: Floats, workers: Ints, seconds: Floats) -> Floats:
@@ -88,17 +81,17 @@ def _proportional_s(samples: Floats, workers: Ints, seconds: Floats) -> Floats:
     return samples / rate
 
 
-def _capped_s(samples: Floats, workers: Ints, seconds: Floats, most: Floats) -> Floats:
+def _capped_s(samples: Floats, workers: Ints, seconds: Floats, most: Floats, whole: Floats) -> Floats:
     """Proportional split in which no worker gets more than it can hold: those that are full drop out."""
     full = np.zeros(workers.shape, dtype=np.bool_)
-    for _ in range(workers.shape[1] + 1):
-        left = samples - (workers * most * full).sum(axis=1)
-        took = left / (workers / seconds * ~full).sum(axis=1)
+    took = whole
+    for _ in range(workers.shape[1] - 1):
         full |= (workers > 0) & (took[:, None] / seconds > most * (1.0 + 1e-12))
-    slowest = np.where(full & (workers > 0), most * seconds, 0.0).max(axis=1)
+        left = samples - (workers * most * full).sum(axis=1)
+        rate = (workers / seconds * ~full).sum(axis=1)
+        took = np.where(rate > 0, left / np.maximum(rate, 1e-300), took)
     fits = (workers * most).sum(axis=1) >= samples
-    open_ = ((workers > 0) & ~full).any(axis=1)
-    return np.where(fits, np.where(open_, took, slowest), np.inf)
+    return np.where(fits, took, whole)
 
 
 def _equal_s(samples: Floats, workers: Ints, seconds: Floats) -> Floats:

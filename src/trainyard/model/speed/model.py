@@ -203,8 +203,9 @@ class SpeedModel:
         )
         most = None if known.most_samples is None else known.most_samples[types].astype(np.int64)
         split = split_batch(batch, speeds, most)
-        if split is None:
-            return None
+        if split is None:  # several passes
+            split = split_batch(batch, speeds)
+        assert split is not None
         ends = np.cumsum([share.gpus for share in parts])[:-1]
         return {s.node: part.tolist() for s, part in zip(parts, np.split(split, ends), strict=True)}
 

@@ -180,7 +180,7 @@ def _best_of(
         rank = fairness.score(rings.seconds(*pairs).reshape(len(sizes), -1))
     best: Assignment | None = None
     for k in np.argsort(rank, kind="stable")[:POLISHED].tolist():
-        mix = polish(costs, valued.mix[k], resize=walk)
+        mix = polish(costs, valued.mix[k], resize=walk and fairness is None)
         found = Assignment(mix, costs.total(mix), float(valued.bound.min()), valued.prices[k])
         if fairness is not None:
             return found

@@ -75,7 +75,7 @@ def trade(
     cleared = clear(costs, pricing, guess)
     mix, fractional = _rounded(costs, pricing, cleared)
     if polished:
-        mix = _improved(costs, pricing, cleared, polish(costs, mix), exact)
+        mix = polish(costs, _improved(costs, pricing, cleared, polish(costs, mix), exact))
     cost = costs.total(mix)
     return Assignment(mix, cost, min(cleared.bound, cost), cleared.prices, fractional, cleared.rounds)
 

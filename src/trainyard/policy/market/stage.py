@@ -28,6 +28,7 @@ from trainyard.policy.snapshot import Column, Snapshot
 from trainyard.policy.stages import Sizes
 
 C = Column
+MOST_GAMMA = 10.0  # beyond that the weights of long jobs are lost in rounding
 LEAST_S = 1.0  # remaining times below this do not make a job any more urgent
 
 
@@ -46,8 +47,8 @@ class Market(Joint):
         beta: float = 1.0,
         exact: bool = False,
     ) -> None:
-        if gamma < 0:
-            raise InputError(f"gamma is {gamma:g}; give 0 or more")
+        if not 0 <= gamma <= MOST_GAMMA:
+            raise InputError(f"gamma is {gamma:g}; give a number from 0 to {MOST_GAMMA:g}")
         if inertia < 0:
             raise InputError(f"inertia is {inertia:g}; give 0 or more: how many times a restart counts")
         if fair is not None and fair <= 0:
@@ -111,7 +112,7 @@ class Market(Joint):
             found = search_sampled(costs, stall.rings(), self.samples or 64, generator)
             return found._replace(prices=clear(costs, stall.lists(costs), guess).prices)
         if self.samples is None:
-            return trade(costs, stall.lists(costs), guess, exact=self.exact)
+            return trade(costs, stall.lists(costs, self.exact), guess, exact=self.exact)
         work = np.sqrt(costs.weight * stall.one_worker_s)
         centre = work / work.sum() * stall.capacity.sum()
         most = max(kind.most for kind in stall.times.kinds)
@@ -138,6 +139,7 @@ def _certificate(stall: Stall, costs: Costs, found: Assignment) -> Mapping[str, 
     ratio = (stall.elapsed_s + took)[some] / stall.fair_s()[some]
     prices = dict(zip(stall.snapshot.nodes.types, found.prices.tolist(), strict=True))
     return {
+        "jobs": costs.jobs,
         "cost": found.cost,
         "lower_bound": found.bound,
         "gap": found.gap,

@@ -63,16 +63,18 @@ class Stall:
         done: Floats = whole * self.snapshot.table.column(C.TOTAL)[self.rows] / self.left
         return done
 
-    def lists(self, costs: Costs) -> Lists:
-        """What each job may choose from."""
-        return Lists(costs, [self._menu(costs, jobs, kind.menu) for jobs, kind in self._groups()])
+    def lists(self, costs: Costs, complete: bool = False) -> Lists:
+        """What each job may choose from; complete where that is not too much."""
+        menus = []
+        for jobs, kind in self._groups():
+            offers = kind.every if complete else None
+            menus.append(self._menu(costs, jobs, kind.menu if offers is None else offers))
+        return Lists(costs, menus)
 
     def bound(self, costs: Costs, prices: Floats) -> tuple[float, bool]:
         """What any assignment costs at least, and whether that holds for those off the lists too."""
-        groups = self._groups()
-        menus = [self._menu(costs, jobs, kind.every or kind.menu) for jobs, kind in groups]
-        bound = bound_at(costs, Lists(costs, menus).cheapest(prices), prices)
-        return bound, all(kind.every is not None for _, kind in groups)
+        bound = bound_at(costs, self.lists(costs, complete=True).cheapest(prices), prices)
+        return bound, all(kind.every is not None for kind in self.times.kinds)
 
     def least(self, costs: Costs) -> list[Menu]:
         """The fewest workers that each job can run with, on every type."""
