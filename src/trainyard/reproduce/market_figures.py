@@ -44,7 +44,7 @@ def draw_gaps(table: Table, paper: float) -> dict[str, bytes]:
     for axes in (left, right):
         axes.set_yscale("log")
         axes.set_xticks(range(len(sizes)), sizes, rotation=45, ha="right")
-    labelled(left, "jobs x workers", "above the optimum, %")
+    labelled(left, "jobs x workers", "above the optimum, % (0 is drawn at 0.001)")
     labelled(right, "jobs x workers", "CPU seconds")
     _legend(figure, left, 2)
     return {"market-gaps.png": png_bytes(figure)}
@@ -102,10 +102,16 @@ def draw_online(table: Table) -> dict[str, bytes]:
     left.invert_yaxis()
     labelled(left, "average JCT, h", "")
     middle = [row for row in rows if row["load"] == loads[len(loads) // 2]]
-    for row in middle:
-        ours = str(row["policy"]).startswith("market")
-        right.plot(row["avg JCT h"], row["Jain"], "o", color=POLICY_LIGHT[0 if ours else 1], markersize=4)
-        right.annotate(str(row["policy"]), (row["avg JCT h"], row["Jain"]), fontsize=6.5, color=INK)
+    below = 0.0  # labels keep their distance
+    for row in sorted(middle, key=lambda row: float(row["Jain"] or 0.0)):
+        name, x, y = str(row["policy"]), float(row["avg JCT h"] or 0.0), float(row["Jain"] or 0.0)
+        right.plot(x, y, "o", color=POLICY_LIGHT[0 if name.startswith("market") else 1], markersize=4)
+        below = max(y, below + 0.028)
+        right.annotate(name, (1.06 * x, below), fontsize=6.5, color=INK, va="center")
+    right.set_xscale("log")
+    right.set_xlim(0.4, 2.2 * max(float(row["avg JCT h"] or 0.0) for row in middle))
+    right.set_xticks([0.5, 1, 2, 4], ["0.5", "1", "2", "4"])
+    right.minorticks_off()
     labelled(right, "average JCT, h", f"Jain's index, load {loads[len(loads) // 2]}")
     _legend(figure, left)
     return {"market-online.png": png_bytes(figure)}

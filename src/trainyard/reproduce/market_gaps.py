@@ -89,7 +89,9 @@ def methods(jobs: int, seed: int) -> dict[str, Method]:
         chosen[f"prices, {count} samples"] = partial(_sampled, count=count, rng=rng)
     if jobs <= SAMPLED_JOBS:
         for count in (1, 30, 100):
-            chosen[f"categories, {count} samples"] = partial(_category, count=count, rng=rng)
+            chosen[f"categories, {count} sample{'s' * (count > 1)}"] = partial(
+                _category, count=count, rng=rng
+            )
         chosen["categories, 100 samples, no walk"] = partial(_category, count=100, rng=rng, walk=False)
         chosen["categories, 100 uniform, no walk"] = partial(
             _category, count=100, rng=rng, walk=False, uniform=True

@@ -137,10 +137,10 @@ def tables(quick: bool, found: Mapping[Online, Outcome]) -> list[Table]:
         Column("restarts per job", "{:.1f}"),
         Column("decision ms", "{:.1f}"),
     ]
-    jobs = Workload(0.0, 0).jobs
+    jobs, seeds = Workload(0.0, 0).jobs, len(_seeds(quick))
     note = (
         f"{jobs} jobs with the zoo's models on 32 V100, 32 P100 and 32 K80, a restart costs {RESTART_S:g} s; "
-        f"means over {len(_seeds(quick))} seeds. Worst ratio: completion time by that with an equal share."
+        f"means over {seeds} seed{'s' * (seeds > 1)}. Worst ratio: completion time by that with an equal share."
     )
     return [Table("online", "Online: average job completion time on mixed GPU types", columns, cells, note)]
 
