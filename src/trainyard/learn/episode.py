@@ -12,6 +12,7 @@ from trainyard.engine.simulator import Options, Simulator
 from trainyard.model.cluster import Cluster, Floats, Ints
 from trainyard.model.job import Job
 from trainyard.model.speed import SpeedModel
+from trainyard.policy.dl2.stage import settled
 from trainyard.policy.pipeline import Policy
 from trainyard.policy.reselect import Reselection
 from trainyard.policy.snapshot import Column, Snapshot
@@ -54,7 +55,7 @@ class Chosen(Size):
 
     def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
         """Return the sizes told for each ranked row."""
-        return Sizes(self.gpus[ranked], self.servers[ranked])
+        return settled(snapshot, ranked, Sizes(self.gpus[ranked], self.servers[ranked]))
 
 
 class Episode:

@@ -26,6 +26,7 @@ from torch import Tensor
 
 from trainyard.learn.batch import BatchEnv
 from trainyard.learn.explore import way_out
+from trainyard.learn.foresight import Foresight
 from trainyard.learn.journal import Journal
 from trainyard.learn.networks import Network, arrays_of, entropy, load_arrays, log_probs, value_of
 from trainyard.learn.play import Source, logs_of, mean_jct, play, sampled
@@ -70,6 +71,7 @@ class Rollout(NamedTuple):
 
     jobs: Singles
     cluster: Singles
+    known: Singles  # the cluster and what is to come: for the values only
     mask: Bools
     actions: Ints
     behaviour: Singles  # log-probability with which the action was taken
@@ -107,9 +109,8 @@ class Trainer:
         while self.iteration < self.settings.iterations:
             if self.iteration % self.settings.leg == 0:
                 self.save()
-                env = self._environment()
-                env.reset()
-            rollout, noted = self.collect(env)
+                env, future = self._environment()
+            rollout, noted = self.collect(env, future)
             noted |= self.improve(rollout)
             self.iteration += 1
             noted["jct"] = mean_jct(env.outcomes[-self.settings.rows :]) if env.outcomes else np.nan
@@ -120,12 +121,16 @@ class Trainer:
         load_arrays(self.policy, self.best[1])
         return self.best[0]
 
-    def _environment(self) -> BatchEnv:
+    def _environment(self) -> tuple[BatchEnv, Foresight]:
         """Begin episodes that were not seen before, of the phase of the curriculum that it is time for."""
         part = self.iteration / self.settings.iterations
         source = next((source for until, source in self.phases if part < until), self.phases[-1][1])
         first = 1_000_000 * self.settings.seed + 10_000 * (self.iteration // self.settings.leg)
-        return BatchEnv(lambda i: source(first + i), self.settings.rows, features=self.features)
+        future = Foresight(lambda i: source(first + i), self.settings.rows)
+        env = BatchEnv(future, self.settings.rows, features=self.features)
+        env.reset()
+        future.look(env, list(range(env.batch)))
+        return env, future
 
     def _validate(self, journal: Journal, validation: Source, episodes: int) -> None:
         rng = np.random.default_rng(0)
@@ -136,10 +141,11 @@ class Trainer:
 
     # 2. Decisions.
 
-    def collect(self, env: BatchEnv) -> tuple[Rollout, dict[str, float]]:
+    def collect(self, env: BatchEnv, future: Foresight) -> tuple[Rollout, dict[str, float]]:
         """Take decisions with the current policy, and estimate what each was worth."""
         s, seen = self.settings, env.slots.observe()
         steps: list[tuple[Observation, Ints, Singles]] = []
+        coming: list[Singles] = [future.seen.copy()]
         rewards, ends, dones = np.zeros((3, s.decisions, s.rows))
         for t in range(s.decisions):
             actions, behaviour = self._choose(env, seen)
@@ -147,13 +153,16 @@ class Trainer:
             seen, step = env.step(actions)
             rewards[t] = (step.job_slots if s.reward == "job-slots" else step.progress) * s.scale
             ends[t], dones[t] = step.slot_end, step.done
+            future.look(env, np.flatnonzero(step.slot_end).tolist())
+            coming.append(future.seen.copy())
         observations = stacked([step[0] for step in steps] + [seen])
-        values = self._values(observations) if s.baseline else np.zeros((s.decisions + 1, s.rows))
+        known = np.concatenate([observations.cluster, np.stack(coming)], axis=2)
+        values = self._values(observations.jobs, known) if s.baseline else np.zeros((s.decisions + 1, s.rows))
         traces = (s.trace, s.trace_inside) if s.baseline else (1.0, 1.0)
         gained = advantages(rewards, values, ends > 0, dones > 0, s.discount, *traces)
         returns = gained + values[:-1]
         columns = [
-            *(array[:-1] for array in observations),
+            *(array[:-1] for array in (observations.jobs, observations.cluster, known, observations.mask)),
             np.stack([step[1] for step in steps]),
             np.stack([step[2] for step in steps]),
             gained.astype(np.float32),
@@ -175,11 +184,11 @@ class Trainer:
         likely = (1 - forced) * np.exp(logs[rows, actions]) + forced * (actions == out)
         return actions, np.log(likely).astype(np.float32)
 
-    def _values(self, seen: Observation) -> Floats:
+    def _values(self, jobs: Singles, known: Singles) -> Floats:
         with torch.no_grad():
             found = [
-                value_of(self.value, torch.from_numpy(jobs), torch.from_numpy(cluster)).numpy()
-                for jobs, cluster in zip(seen.jobs, seen.cluster, strict=True)
+                value_of(self.value, torch.from_numpy(some), torch.from_numpy(about)).numpy()
+                for some, about in zip(jobs, known, strict=True)
             ]
         return np.stack(found).astype(np.float64)
 
@@ -217,7 +226,7 @@ class Trainer:
 
     def _proximal(self, tensors: list[Tensor], fresh: bool) -> tuple[Tensor, Tensor]:
         """Log-probabilities under the policy before this improvement, and the weights of decisions."""
-        jobs, cluster, mask, actions, behaviour = tensors[:5]
+        jobs, cluster, _, mask, actions, behaviour = tensors[:6]
         if fresh:
             return behaviour, torch.ones_like(behaviour)
         with torch.no_grad():
@@ -227,7 +236,7 @@ class Trainer:
 
     def _step(self, batch: list[Tensor], old: Tensor, weight: Tensor) -> Floats:
         """One step down the gradients of a minibatch."""
-        s, (jobs, cluster, mask, actions, _, gained, returns) = self.settings, batch
+        s, (jobs, cluster, known, mask, actions, _, gained, returns) = self.settings, batch
         logs = log_probs(self.policy, jobs, cluster, mask)
         ratio = (logs.gather(1, actions[:, None])[:, 0] - old).exp()
         gained = (gained - gained.mean()) / (gained.std() + 1e-8)
@@ -238,7 +247,7 @@ class Trainer:
             self._descend(policy_loss, self.optimiser, self.policy)
         value_loss = torch.zeros(())
         if s.baseline:
-            error = value_of(self.value, jobs, cluster) - returns
+            error = value_of(self.value, jobs, known) - returns
             value_loss = (weight * error.square()).mean()
             self._descend(value_loss, self.value_optimiser, self.value)
         with torch.no_grad():
@@ -330,5 +339,5 @@ def joined(rollouts: Sequence[Rollout]) -> Rollout:
     width = max(rollout.jobs.shape[1] for rollout in rollouts)
     jobs = [np.pad(r.jobs, ((0, 0), (0, width - r.jobs.shape[1]), (0, 0))) for r in rollouts]
     mask = [np.pad(r.mask, ((0, 0), (0, 1 + 3 * width - r.mask.shape[1]))) for r in rollouts]
-    rest = [np.concatenate([r[i] for r in rollouts]) for i in (1, 3, 4, 5, 6)]
-    return Rollout(np.concatenate(jobs), rest[0], np.concatenate(mask), *rest[1:])
+    rest = [np.concatenate([r[i] for r in rollouts]) for i in (1, 2, 4, 5, 6, 7)]
+    return Rollout(np.concatenate(jobs), *rest[:2], np.concatenate(mask), *rest[2:])
