@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -56,8 +55,3 @@ def _array(data: bytes, start: int, entry: Mapping[str, Any]) -> np.ndarray[Any,
     begin, end = entry["data_offsets"]
     dtype = DTYPES[entry["dtype"]]
     return np.frombuffer(data[start + begin : start + end], dtype=dtype).reshape(entry["shape"])
-
-
-def shipped(directory: Path) -> dict[str, Path]:
-    """Weights files of a directory by name."""
-    return {path.stem: path for path in sorted(directory.glob("*.safetensors"))}

@@ -19,7 +19,9 @@ def way_out(slots: Slots, mask: Bools) -> Ints:
     """Return the legal step that leads out of a poor state, stop where there is none to take."""
     workers, servers = slots.jobs.workers, slots.jobs.servers
     legal = mask[:, 1:].reshape(slots.batch, slots.width, ACTIONS)
-    apart = slots.kinds.apart[slots.jobs.kind] if slots.kinds.names else np.zeros_like(workers, dtype=np.bool_)
+    apart = (
+        slots.kinds.apart[slots.jobs.kind] if slots.kinds.names else np.zeros_like(workers, dtype=np.bool_)
+    )
     wanted: Bools = np.zeros_like(legal)
     wanted[..., WORKER] = apart & (servers > TIMES * workers)
     wanted[..., SERVER] = apart & (workers > TIMES * servers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -41,11 +41,3 @@ def weights_of(
     kind = "window" if isinstance(policy, WindowNetwork) else "set"
     limits = (ranges.low, ranges.high, ranges.low_cluster, ranges.high_cluster)
     return Weights(kind, names, slot_s, arrays_of(policy), *limits, made=made)
-
-
-def ranges_of(seen: Iterable[Observation], features: Features) -> Ranges:
-    """The ranges of some observations."""
-    ranges = Ranges(features)
-    for one in seen:
-        ranges.add(one)
-    return ranges

@@ -11,8 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from trainyard.learn.batch import BatchEnv
-from trainyard.learn.episode import Scenario
-from trainyard.learn.play import Source
+from trainyard.learn.episode import Scenario, Source
 from trainyard.model.cluster import Floats
 from trainyard.model.speed import SpeedModel
 from trainyard.policy.dl2.features import Singles
@@ -26,7 +25,9 @@ class Foresight:
 
     def __init__(self, source: Source, rows: int) -> None:
         self._source, self._rows = source, rows
-        self._trace: dict[int, tuple[Floats, Floats]] = {}  # arrivals in slots; jobs and work that came so far
+        self._trace: dict[
+            int, tuple[Floats, Floats]
+        ] = {}  # arrivals in slots; jobs and work that came so far
         self.seen: Singles = np.zeros((rows, OF_FUTURE), dtype=np.float32)
 
     def __call__(self, number: int) -> Scenario:

@@ -9,13 +9,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+Show = Callable[[str, int, Mapping[str, float]], None]  # part, step and numbers
+
 
 class Journal:
     """Takes notes of numbers by part and step; without a directory it only passes them on."""
 
-    def __init__(
-        self, directory: Path | None = None, show: Callable[[str, int, Mapping[str, float]], None] | None = None
-    ) -> None:
+    def __init__(self, directory: Path | None = None, show: Show | None = None) -> None:
         self._show = show
         self._began = time.process_time()
         self._file = None if directory is None else (directory / "curves.csv").open("a", newline="")

@@ -78,7 +78,9 @@ class WindowNetwork(nn.Module):
 Network = SetNetwork | WindowNetwork
 
 
-def make(kind: Kind, of_job: int, of_cluster: int, outputs: int, hidden: int = 0, window: int = 20) -> Network:
+def make(
+    kind: Kind, of_job: int, of_cluster: int, outputs: int, hidden: int = 0, window: int = 20
+) -> Network:
     """Build a network of a kind; the seed of its first weights is torch's."""
     width = hidden or HIDDEN[kind]
     if kind == "set":

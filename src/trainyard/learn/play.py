@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import torch
 
 from trainyard.learn.batch import BatchEnv
-from trainyard.learn.episode import Outcome, Scenario
+from trainyard.learn.episode import Outcome, Source
 from trainyard.learn.networks import Network, log_probs
 from trainyard.model.cluster import Floats, Ints
 from trainyard.policy.dl2.features import Features, Singles
 from trainyard.policy.dl2.slot import Observation
-
-Source = Callable[[int], Scenario]  # the i-th episode
 
 
 def logs_of(policy: Network, seen: Observation) -> Singles:

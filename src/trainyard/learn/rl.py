@@ -25,11 +25,12 @@ import torch
 from torch import Tensor
 
 from trainyard.learn.batch import BatchEnv
+from trainyard.learn.episode import Source
 from trainyard.learn.explore import way_out
 from trainyard.learn.foresight import Foresight
 from trainyard.learn.journal import Journal
 from trainyard.learn.networks import Network, arrays_of, entropy, load_arrays, log_probs, value_of
-from trainyard.learn.play import Source, logs_of, mean_jct, play, sampled
+from trainyard.learn.play import logs_of, mean_jct, play, sampled
 from trainyard.model.cluster import Floats, Ints
 from trainyard.policy.dl2.features import Features, Singles
 from trainyard.policy.dl2.kinds import Bools
@@ -231,7 +232,9 @@ class Trainer:
             return behaviour, torch.ones_like(behaviour)
         with torch.no_grad():
             parts = zip(*(t.split(4096) for t in (jobs, cluster, mask, actions)), strict=True)
-            old = torch.cat([log_probs(self.policy, j, c, m).gather(1, a[:, None])[:, 0] for j, c, m, a in parts])
+            old = torch.cat(
+                [log_probs(self.policy, j, c, m).gather(1, a[:, None])[:, 0] for j, c, m, a in parts]
+            )
         return old, (old - behaviour).exp().clamp(max=self.settings.most_weight)
 
     def _step(self, batch: list[Tensor], old: Tensor, weight: Tensor) -> Floats:

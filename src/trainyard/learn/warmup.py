@@ -14,10 +14,10 @@ import numpy as np
 import torch
 
 from trainyard.errors import InputError
+from trainyard.learn.episode import Source
 from trainyard.learn.journal import Journal
 from trainyard.learn.lessons import Lessons, Moment, lessons, watch
 from trainyard.learn.networks import Network, log_probs
-from trainyard.learn.play import Source
 from trainyard.policy.dl2.features import Features
 from trainyard.policy.pipeline import Policy
 
@@ -118,5 +118,3 @@ def joined(parts: list[Lessons]) -> Lessons:
     rest = (np.concatenate([part[i] for part in parts]) for i in (1, 3))
     cluster, actions = rest
     return Lessons(jobs, cluster, mask, actions)
-
-

@@ -39,6 +39,8 @@ class Raw(Features):
 
     def of_size(self, slots: Slots, at: Ints, j: Ints) -> Floats:
         """Numbers of these jobs that follow from their sizes."""
-        workers, servers, parts = (a[at, j] for a in (slots.jobs.workers, slots.jobs.servers, slots.jobs.parts))
+        workers, servers, parts = (
+            a[at, j] for a in (slots.jobs.workers, slots.jobs.servers, slots.jobs.parts)
+        )
         share = (workers[:, None] * parts[:, 0] + servers[:, None] * parts[:, 1]).max(axis=1)
         return np.stack([share, workers, servers], axis=1)

@@ -108,4 +108,6 @@ def network_of(kind: str, arrays: Mapping[str, Singles], where: str) -> Network:
     try:
         return makes[kind](arrays)
     except KeyError as error:
-        raise InputError(f"{error} is missing; name a file that 'trainyard train' wrote", where=where) from None
+        raise InputError(
+            f"{error} is missing; name a file that 'trainyard train' wrote", where=where
+        ) from None

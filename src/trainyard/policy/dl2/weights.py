@@ -75,7 +75,11 @@ def load_weights(name: str) -> Weights:
     arrays, texts = load_tensors(path)
     try:
         ranges = {key: arrays.pop(key) for key in RANGES}
-        kind, names, slot_s = texts.pop("kind"), tuple(json.loads(texts.pop("names"))), float(texts.pop("slot_s"))
+        kind, names, slot_s = (
+            texts.pop("kind"),
+            tuple(json.loads(texts.pop("names"))),
+            float(texts.pop("slot_s")),
+        )
     except (KeyError, ValueError):
         what = "these are not weights of dl2; name a file that 'trainyard train' wrote"
         raise InputError(what, where=str(path)) from None
