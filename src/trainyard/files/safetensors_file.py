@@ -16,7 +16,12 @@ from trainyard.errors import InputError
 from trainyard.files.output import write_bytes_atomic
 from trainyard.files.reading import StrPath, read_bytes
 
-DTYPES = {"F32": np.dtype("<f4"), "F64": np.dtype("<f8"), "I64": np.dtype("<i8"), "U8": np.dtype("u1")}
+DTYPES: dict[str, np.dtype[Any]] = {
+    "F32": np.dtype("<f4"),
+    "F64": np.dtype("<f8"),
+    "I64": np.dtype("<i8"),
+    "U8": np.dtype("u1"),
+}
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 
@@ -53,5 +58,6 @@ def load_tensors(path: StrPath) -> tuple[dict[str, np.ndarray[Any, Any]], dict[s
 
 def _array(data: bytes, start: int, entry: Mapping[str, Any]) -> np.ndarray[Any, Any]:
     begin, end = entry["data_offsets"]
-    dtype = DTYPES[entry["dtype"]]
-    return np.frombuffer(data[start + begin : start + end], dtype=dtype).reshape(entry["shape"])
+    dtype: np.dtype[Any] = DTYPES[entry["dtype"]]
+    array: np.ndarray[Any, Any] = np.frombuffer(data[start + begin : start + end], dtype=dtype)
+    return array.reshape(entry["shape"])

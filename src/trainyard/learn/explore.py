@@ -1,4 +1,4 @@
-"""Job-aware exploration (the paper's): out of states that no good policy would be in, one step back is forced.
+"""Job-aware exploration (the paper's): out of states that no good policy would be in, a step is forced.
 
 A state is poor if a job has many times more tasks of one kind than of the other, or many times more than
 another job has; the step is a task of the rarer kind, or one for the job that has least.

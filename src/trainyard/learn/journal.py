@@ -21,7 +21,7 @@ class Journal:
         self._file = None if directory is None else (directory / "curves.csv").open("a", newline="")
         self._board: Any = None
         if directory is not None and find_spec("tensorboard") is not None:
-            from torch.utils.tensorboard import SummaryWriter  # type: ignore[attr-defined]
+            from torch.utils.tensorboard import SummaryWriter
 
             self._board = SummaryWriter(str(directory))
 

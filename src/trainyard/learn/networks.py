@@ -103,14 +103,15 @@ def entropy(logs: Tensor) -> Tensor:
 def value_of(value: Network, jobs: Tensor, cluster: Tensor) -> Tensor:
     """Values (B,): the sum of what each job adds, and the rest."""
     numbers, rest = value(jobs, cluster)
-    return numbers.sum(dim=(1, 2)) + rest[:, 0]
+    total: Tensor = numbers.sum(dim=(1, 2)) + rest[:, 0]
+    return total
 
 
-def arrays_of(network: Network) -> dict[str, np.ndarray]:  # type: ignore[type-arg]
+def arrays_of(network: Network) -> dict[str, np.ndarray]:
     """Weights by name."""
     return {name: tensor.detach().numpy().copy() for name, tensor in network.state_dict().items()}
 
 
-def load_arrays(network: Network, arrays: Mapping[str, np.ndarray]) -> None:  # type: ignore[type-arg]
+def load_arrays(network: Network, arrays: Mapping[str, np.ndarray]) -> None:
     """Take over weights."""
     network.load_state_dict({name: torch.tensor(array) for name, array in arrays.items()})

@@ -44,6 +44,7 @@ class Settings:
     seed: int = 0
     iterations: int = 300
     rows: int = 32  # episodes side by side
+    group: int = 8  # rows that play the same trace; divides `rows`
     decisions: int = 256  # of each row in an iteration
     leg: int = 10  # iterations between checkpoints
     reward: Literal["job-slots", "progress"] = "job-slots"
@@ -127,7 +128,7 @@ class Trainer:
         part = self.iteration / self.settings.iterations
         source = next((source for until, source in self.phases if part < until), self.phases[-1][1])
         first = 1_000_000 * self.settings.seed + 10_000 * (self.iteration // self.settings.leg)
-        future = Foresight(lambda i: source(first + i), self.settings.rows)
+        future = Foresight(lambda i: source(first + i), self.settings.rows, self.settings.group)
         env = BatchEnv(future, self.settings.rows, features=self.features)
         env.reset()
         future.look(env, list(range(env.batch)))
@@ -147,10 +148,13 @@ class Trainer:
         s, seen = self.settings, env.slots.observe()
         steps: list[tuple[Observation, Ints, Singles]] = []
         coming: list[Singles] = [future.seen.copy()]
+        moments = np.zeros((s.decisions, s.rows), dtype=np.int64)
         rewards, ends, dones = np.zeros((3, s.decisions, s.rows))
         for t in range(s.decisions):
+            moments[t] = future.moments(env)
             actions, behaviour = self._choose(env, seen)
-            steps.append((Observation(*(array.copy() for array in seen)), actions, behaviour))
+            kept = Observation(seen.jobs.copy(), seen.cluster.copy(), seen.mask)
+            steps.append((kept, actions, behaviour))
             seen, step = env.step(actions)
             rewards[t] = (step.job_slots if s.reward == "job-slots" else step.progress) * s.scale
             ends[t], dones[t] = step.slot_end, step.done
@@ -162,6 +166,7 @@ class Trainer:
         traces = (s.trace, s.trace_inside) if s.baseline else (1.0, 1.0)
         gained = advantages(rewards, values, ends > 0, dones > 0, s.discount, *traces)
         returns = gained + values[:-1]
+        gained = relative(gained, moments)
         columns = [
             *(array[:-1] for array in (observations.jobs, observations.cluster, known, observations.mask)),
             np.stack([step[1] for step in steps]),
@@ -170,7 +175,7 @@ class Trainer:
             returns.astype(np.float32),
         ]
         unexplained = float(gained.var() / max(returns.var(), 1e-9))
-        rollout = Rollout(*(column.reshape(-1, *column.shape[2:]) for column in columns))
+        rollout = Rollout(*(column.reshape(-1, *column.shape[2:]) for column in columns))  # type: ignore[arg-type]
         return rollout, {"explained": 1 - unexplained, "reward": float(rewards.sum() / max(ends.sum(), 1))}
 
     def _choose(self, env: BatchEnv, seen: Observation) -> tuple[Ints, Singles]:
@@ -206,7 +211,7 @@ class Trainer:
         sums, count = np.zeros(5), 0
         for _ in range(s.epochs):
             order = torch.from_numpy(self.rng.permutation(len(data.actions)))
-            for some in order.split(s.minibatch):
+            for some in torch.split(order, s.minibatch):
                 batch = [tensor[some] for tensor in tensors]
                 noted = self._step(batch, old[some], weight[some])
                 sums += noted
@@ -231,7 +236,7 @@ class Trainer:
         if fresh:
             return behaviour, torch.ones_like(behaviour)
         with torch.no_grad():
-            parts = zip(*(t.split(4096) for t in (jobs, cluster, mask, actions)), strict=True)
+            parts = zip(*(torch.split(t, 4096) for t in (jobs, cluster, mask, actions)), strict=True)
             old = torch.cat(
                 [log_probs(self.policy, j, c, m).gather(1, a[:, None])[:, 0] for j, c, m, a in parts]
             )
@@ -323,6 +328,25 @@ def advantages(
     return gained
 
 
+def relative(gained: Floats, moments: Ints) -> Floats:
+    """Advantages (T, B) over those of other rows in the same slot of the same trace.
+
+    What such rows have in common, above all the error of the values there, is no decision's merit. A row is
+    measured by its first decision in a slot against the mean of the others'; one alone is left as it is.
+    """
+    steps, rows = gained.shape
+    first = np.ones((steps, rows), dtype=np.bool_)
+    first[1:] = moments[1:] != moments[:-1]
+    at = first.T.nonzero()  # by row, then by time
+    merit, moment = gained.T[at], moments.T[at]
+    _, which, count = np.unique(moment, return_inverse=True, return_counts=True)
+    total = np.bincount(which, merit)[which]
+    others = np.where(count[which] > 1, (total - merit) / np.maximum(count[which] - 1, 1), 0.0)
+    slot = first.T.ravel().cumsum() - 1  # of every decision, among the slots by row and time
+    over: Floats = gained - others[slot].reshape(rows, steps).T
+    return over
+
+
 def stacked(seen: Sequence[Observation]) -> Observation:
     """Observations of many steps as arrays (T, B, ...), padded to the most jobs."""
     width = max(one.jobs.shape[1] for one in seen)
@@ -340,7 +364,11 @@ def joined(rollouts: Sequence[Rollout]) -> Rollout:
     if len(rollouts) == 1:
         return rollouts[0]
     width = max(rollout.jobs.shape[1] for rollout in rollouts)
-    jobs = [np.pad(r.jobs, ((0, 0), (0, width - r.jobs.shape[1]), (0, 0))) for r in rollouts]
-    mask = [np.pad(r.mask, ((0, 0), (0, 1 + 3 * width - r.mask.shape[1]))) for r in rollouts]
-    rest = [np.concatenate([r[i] for r in rollouts]) for i in (1, 2, 4, 5, 6, 7)]
-    return Rollout(np.concatenate(jobs), *rest[:2], np.concatenate(mask), *rest[2:])
+    wide = [
+        r._replace(
+            jobs=np.pad(r.jobs, ((0, 0), (0, width - r.jobs.shape[1]), (0, 0))),
+            mask=np.pad(r.mask, ((0, 0), (0, 1 + 3 * width - r.mask.shape[1]))),
+        )
+        for r in rollouts
+    ]
+    return Rollout(*(np.concatenate(columns) for columns in zip(*wide, strict=True)))

@@ -18,6 +18,7 @@ from trainyard.learn.episode import Source
 from trainyard.learn.journal import Journal
 from trainyard.learn.lessons import Lessons, Moment, lessons, watch
 from trainyard.learn.networks import Network, log_probs
+from trainyard.model.cluster import Ints
 from trainyard.policy.dl2.features import Features
 from trainyard.policy.pipeline import Policy
 
@@ -62,7 +63,7 @@ def warm_up(
     for chunk in _chunks(lessons(moments, features=features), how):
         order, right, loss_sum = rng.permutation(len(chunk.actions)), 0, 0.0
         for start in range(0, len(order), how.minibatch):
-            some = Lessons(*(array[order[start : start + how.minibatch]] for array in chunk))
+            some = picked(chunk, order[start : start + how.minibatch])
             for group in optimiser.param_groups:
                 group["lr"] = how.rate * (1 + cos(pi * min(seen / how.decisions, 1.0))) / 2
             loss, hits = _loss(policy, some, how.smoothing)
@@ -77,6 +78,12 @@ def warm_up(
         if seen >= how.decisions:
             break
     return agreed
+
+
+def picked(lesson: Lessons, which: Ints) -> Lessons:
+    """Some of the decisions."""
+    jobs, cluster, mask, actions = lesson
+    return Lessons(jobs[which], cluster[which], mask[which], actions[which])
 
 
 def _loss(policy: Network, some: Lessons, smoothing: float) -> tuple[torch.Tensor, int]:
@@ -115,6 +122,5 @@ def joined(parts: list[Lessons]) -> Lessons:
         jobs[at : at + n, :wide] = part.jobs
         mask[at : at + n, : part.mask.shape[1]] = part.mask
         at += n
-    rest = (np.concatenate([part[i] for part in parts]) for i in (1, 3))
-    cluster, actions = rest
-    return Lessons(jobs, cluster, mask, actions)
+    cluster = np.concatenate([part.cluster for part in parts])
+    return Lessons(jobs, cluster, mask, np.concatenate([part.actions for part in parts]))

@@ -48,8 +48,8 @@ def excerpts(cluster: Cluster, jobs: Sequence[Job], slot_s: float, length: int) 
         return scenario
 
     names = tuple(sorted({job.profile.name for job in jobs if job.profile is not None}))
-    parts = ordered[:first], ordered[first:second], ordered[second:]
-    return Split(*(source(part, salt) for salt, part in enumerate(parts)), slot_s, names)
+    learn, choose, judge = ordered[:first], ordered[first:second], ordered[second:]
+    return Split(source(learn, 0), source(choose, 1), source(judge, 2), slot_s, names)
 
 
 def _from_zero(jobs: Sequence[Job], slot_s: float) -> list[Job]:
@@ -62,12 +62,11 @@ def mixed(splits: Sequence[Split]) -> Split:
     """Episodes of several splits in turn."""
 
     def turns(which: str) -> Source:
-        sources = [getattr(split, which) for split in splits]
+        sources: list[Source] = [getattr(split, which) for split in splits]
         return lambda number: sources[number % len(sources)](number // len(sources))
 
-    parts = (turns(which) for which in ("training", "validation", "held_out"))
     names = tuple(sorted({name for split in splits for name in split.names}))
-    return Split(*parts, splits[0].slot_s, names)
+    return Split(turns("training"), turns("validation"), turns("held_out"), splits[0].slot_s, names)
 
 
 def bound(scenario: Scenario, slots: Slots) -> float:

@@ -123,7 +123,8 @@ def _best(scores: Floats, most: int) -> Ints:
     score = each[np.arange(which.size), which]
     order = np.argsort(-score, kind="stable")[:most]
     order = order[score[order] > scores[STOP]]
-    return 1 + ACTIONS * order + which[order]
+    actions: Ints = 1 + ACTIONS * order + which[order]
+    return actions
 
 
 def _fitting(slots: Slots, actions: Ints) -> int:

@@ -1,8 +1,8 @@
 """Trained weights: by name those that come with the package, by path any other (safetensors).
 
-Beside the network's arrays a file has `low` and `high`, between which the numbers of jobs were in training, and
-texts: the kind of network, the names of profiles that it tells apart, the slot it was trained for, and the
-command, seed and scores that made it.
+Beside the network's arrays a file has `low` and `high`, between which the numbers of jobs were in training,
+and texts: the kind of network, the names of profiles that it tells apart, the slot it was trained for, and
+the command, seed and scores that made it.
 """
 
 from __future__ import annotations
