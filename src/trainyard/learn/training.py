@@ -27,6 +27,7 @@ from trainyard.policy.dl2.slot import ACTIONS
 from trainyard.policy.dl2.weights import Weights
 from trainyard.policy.pipeline import Policy
 
+VALIDATION = 20  # episodes that choose the best weights
 JUDGED = 10  # held-out episodes that give the score of a weights file
 RANGE_EPISODES = 16  # training episodes whose numbers are the ranges of a weights file
 
@@ -41,7 +42,6 @@ class Training:
     window: int = 20  # jobs that the paper's network sees
     imitation: Imitation = field(default_factory=Imitation)
     rl: Settings = field(default_factory=Settings)
-    validation: int = 20  # episodes
 
     @property
     def split(self) -> Split:
@@ -64,16 +64,16 @@ def train(
     trainer = Trainer(policy, value, phases, features, training.rl, directory)
     if not trainer.resume() and training.teacher is not None:
         warm_up(policy, _decisions(training), features, training.imitation, journal)
-    warm = arrays_score(policy, training, features)
-    trainer.train(journal, training.split.validation, training.validation)
-    score = arrays_score(policy, training, features)
+    warm = _score(policy, training, features)
+    trainer.train(journal, training.split.validation, VALIDATION)
+    score = _score(policy, training, features)
     journal.note("held out", training.rl.iterations, {"warm-up": warm, "trained": score})
     scores = {"held_out_jct_slots": f"{score:.4f}", "held_out_jct_slots_before_rl": f"{warm:.4f}"}
     ranges = _ranges(policy, training, features)
     return weights_of(policy, names, training.split.slot_s, ranges, {**made, **scores})
 
 
-def arrays_score(policy: Network, training: Training, features: Features) -> float:
+def _score(policy: Network, training: Training, features: Features) -> float:
     """Average JCT on held-out episodes."""
     rng = np.random.default_rng(0)
     return mean_jct(play(policy, training.split.held_out, JUDGED, features, rng))
