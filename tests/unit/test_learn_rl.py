@@ -9,6 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from trainyard.errors import InputError  # noqa: E402
 from trainyard.learn.evaluate import judge  # noqa: E402
 from trainyard.learn.foresight import OF_FUTURE  # noqa: E402
 from trainyard.learn.journal import Journal  # noqa: E402
@@ -80,7 +81,6 @@ def test_a_training_goes_on_from_its_checkpoint_as_if_nothing_had_happened(tmp_p
     whole = trainer(replace(TINY, replay=1))
     curve(whole)
     part = trainer(replace(TINY, replay=1), directory=tmp_path)
-    part.settings = replace(part.settings, iterations=4)
     collect = part.collect
 
     def broken(*given):
@@ -98,6 +98,8 @@ def test_a_training_goes_on_from_its_checkpoint_as_if_nothing_had_happened(tmp_p
     for name, array in arrays_of(whole.policy).items():
         np.testing.assert_array_equal(array, arrays_of(rest.policy)[name])
     assert whole.best[0] == rest.best[0]
+    with pytest.raises(InputError, match="other settings"):
+        trainer(replace(TINY, replay=1, seed=9), directory=tmp_path).resume()
 
 
 @pytest.mark.parametrize(

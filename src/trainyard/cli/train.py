@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,6 +21,14 @@ if TYPE_CHECKING:
 POLICIES = ("dl2",)
 NETWORKS = ("set", "window")
 LOGS = (".jsonl", ".jsonl.gz")
+# Without a teacher there is nothing to spoil: larger steps, and more tried out.
+FROM_NOTHING: dict[str, Any] = {
+    "rate": 1e-3,
+    "entropy": 0.005,
+    "value_first": 2,
+    "epochs": 3,
+    "minibatch": 1024,
+}
 
 Setting = Annotated[
     str | None,
@@ -57,7 +65,7 @@ def train(
     ] = 300_000,
     iterations: Annotated[
         int, typer.Option(parser=whole, help="Iterations of reinforcement learning.", metavar="N")
-    ] = 200,
+    ] = 100,
     seed: o.Seed = 0,
     log: Annotated[
         str | None,
@@ -86,7 +94,7 @@ def train(
         phases,
         "set" if network == "set" else "window",
         imitation=Imitation(decisions=decisions, seed=seed),
-        rl=Settings(seed=seed, iterations=iterations),
+        rl=Settings(seed=seed, iterations=iterations, **(FROM_NOTHING if teacher == "none" else {})),
     )
     directory = prepare_out_dir(log) if log is not None else None
     made = {"command": " ".join(["trainyard", *sys.argv[1:]]), "seed": str(seed)}

@@ -24,6 +24,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from trainyard.errors import InputError
 from trainyard.learn.batch import BatchEnv
 from trainyard.learn.episode import Source
 from trainyard.learn.explore import way_out
@@ -42,26 +43,26 @@ class Settings:
     """What can be turned."""
 
     seed: int = 0
-    iterations: int = 300
-    rows: int = 32  # episodes side by side
+    iterations: int = 100
+    rows: int = 48  # episodes side by side
     group: int = 8  # rows that play the same trace; divides `rows`
-    decisions: int = 256  # of each row in an iteration
+    decisions: int = 384  # of each row in an iteration
     leg: int = 10  # iterations between checkpoints
     reward: Literal["job-slots", "progress"] = "job-slots"
     scale: float = 0.1  # of rewards, so that values are of moderate size
     discount: float = 0.99  # from slot to slot; none inside a slot
-    trace: float = 0.95  # lambda of GAE, from slot to slot
+    trace: float = 0.7  # lambda of GAE, from slot to slot
     trace_inside: float = 1.0  # lambda of GAE, from decision to decision inside a slot
-    epochs: int = 3
-    minibatch: int = 1024
+    epochs: int = 2
+    minibatch: int = 4608
     clip: float = 0.2  # the ratio of new to old probability counts between 1 - clip and 1 + clip
-    rate: float = 3e-4  # of learning, policy; falls to a tenth
-    value_rate: float = 1e-3
-    value_first: int = 5  # iterations in which only the values are learnt, so that the warm-up is not spoilt
+    rate: float = 1e-4  # of learning, policy; falls to a tenth
+    value_rate: float = 2e-3
+    value_first: int = 8  # iterations in which only the values are learnt, so that the warm-up is not spoilt
     most_gradient: float = 0.5  # norm
     stray: float = 0.05  # an iteration ends early when the policy has moved so far (KL)
     baseline: bool = True  # advantages over learnt values; without, plain returns
-    entropy: float = 0.003  # weight of the entropy bonus
+    entropy: float = 0.0005  # weight of the entropy bonus
     replay: int = 0  # earlier iterations that are learnt from again
     most_weight: float = 1.0  # of an old decision
     explore: float = 0.0  # how often a way out of a poor state is forced
@@ -101,13 +102,15 @@ class Trainer:
         self.rng = np.random.default_rng(settings.seed)
         self.past: deque[Rollout] = deque(maxlen=settings.replay)
         self.iteration = 0
+        self.before = np.nan  # what the policy could do before, on held-out episodes
         self.best: tuple[float, dict[str, Any]] = (np.inf, arrays_of(policy))
 
     # 1. The whole.
 
     def train(self, journal: Journal, validation: Source, episodes: int = 10) -> float:
         """Train to the end; the policy is then the one that did best in validation, whose JCT is returned."""
-        self._validate(journal, validation, episodes)
+        if not self.iteration:
+            self._validate(journal, validation, episodes)
         while self.iteration < self.settings.iterations:
             if self.iteration % self.settings.leg == 0:
                 self.save()
@@ -277,6 +280,7 @@ class Trainer:
         state = {
             "settings": json.dumps(asdict(self.settings)),
             "iteration": self.iteration,
+            "before": self.before,
             "policy": self.policy.state_dict(),
             "value": self.value.state_dict(),
             "optimisers": [self.optimiser.state_dict(), self.value_optimiser.state_dict()],
@@ -294,7 +298,10 @@ class Trainer:
         if path is None or not path.exists():
             return False
         state = torch.load(path, weights_only=True)
-        self.iteration = state["iteration"]
+        if state["settings"] != json.dumps(asdict(self.settings)):
+            what = "this checkpoint is of a training with other settings; give those, or another directory"
+            raise InputError(what, where=str(path))
+        self.iteration, self.before = state["iteration"], state["before"]
         self.policy.load_state_dict(state["policy"])
         self.value.load_state_dict(state["value"])
         for optimiser, saved in zip((self.optimiser, self.value_optimiser), state["optimisers"], strict=True):

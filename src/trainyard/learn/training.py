@@ -62,13 +62,14 @@ def train(
     value = make(training.network, features.of_job, features.of_cluster + OF_FUTURE, 1, **shape)
     phases = [(until, split.training) for until, split in training.phases]
     trainer = Trainer(policy, value, phases, features, training.rl, directory)
-    if not trainer.resume() and training.teacher is not None:
-        warm_up(policy, _decisions(training), features, training.imitation, journal)
-    warm = _score(policy, training, features)
+    if not trainer.resume():
+        if training.teacher is not None:
+            warm_up(policy, _decisions(training), features, training.imitation, journal)
+        trainer.before = _score(policy, training, features)
     trainer.train(journal, training.split.validation, VALIDATION)
     score = _score(policy, training, features)
-    journal.note("held out", training.rl.iterations, {"warm-up": warm, "trained": score})
-    scores = {"held_out_jct_slots": f"{score:.4f}", "held_out_jct_slots_before_rl": f"{warm:.4f}"}
+    journal.note("held out", training.rl.iterations, {"before": trainer.before, "trained": score})
+    scores = {"held_out_jct_slots": f"{score:.4f}", "held_out_jct_slots_before_rl": f"{trainer.before:.4f}"}
     ranges = _ranges(policy, training, features)
     return weights_of(policy, names, training.split.slot_s, ranges, {**made, **scores})
 
