@@ -46,12 +46,12 @@ class Settings:
     iterations: int = 100
     rows: int = 48  # episodes side by side
     group: int = 8  # rows that play the same trace; divides `rows`
-    decisions: int = 384  # of each row in an iteration
+    decisions: int = 512  # of each row in an iteration
     leg: int = 10  # iterations between checkpoints
     reward: Literal["job-slots", "progress"] = "job-slots"
     scale: float = 0.1  # of rewards, so that values are of moderate size
-    discount: float = 0.99  # from slot to slot; none inside a slot
-    trace: float = 0.7  # lambda of GAE, from slot to slot
+    discount: float = 0.995  # from slot to slot; none inside a slot
+    trace: float = 1.0  # lambda of GAE, from slot to slot; less makes errors of the values count
     trace_inside: float = 1.0  # lambda of GAE, from decision to decision inside a slot
     epochs: int = 2
     minibatch: int = 4608
