@@ -8,11 +8,12 @@ DEMO_POLICIES := fifo,easy,sjf,srtf,srsf,las,tiresias,ftf
 DEMO_OUT := out/demo
 
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test bench clean
+.PHONY: help setup demo test test-learn bench clean
 
 help:
 	@echo "make demo    compare eight policies on a small generated workload"
 	@echo "make test    all checks and tests"
+	@echo "make test-learn  the tests that need PyTorch, which it installs (TORCH=torch==2.13.0)"
 	@echo "make bench   time decisions, and the simulator on full traces (ARGS=--quick for a short one)"
 	@echo "make setup   only prepare .venv (PYTHON=python3.12 chooses the interpreter)"
 	@echo "make clean   remove results and caches, keep .venv"
@@ -38,6 +39,13 @@ test: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -n auto
+
+# One version, so that neither another one nor its GPU libraries come in unasked.
+TORCH ?= torch==2.13.0
+
+test-learn: setup
+	$(BIN)/python -c 'import torch' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check '$(TORCH)'
+	$(BIN)/python -m pytest -n auto tests/unit/test_learn_networks.py tests/unit/test_learn_rl.py tests/unit/test_cli_train.py
 
 bench: setup
 	@# All run, and each may fail.

@@ -11,8 +11,7 @@ from dl2_cases import read, traces
 from conftest import SHARED, checked
 from trainyard.learn.batch import BatchEnv
 from trainyard.learn.episode import Scenario
-from trainyard.policy.dl2.features import Features
-from trainyard.policy.dl2.matrix import matrix
+from trainyard.policy.dl2.matrix import Raw
 from trainyard.policy.dl2.slot import STOP
 from trainyard.policy.pipeline import Policy
 from trainyard.policy.predict import Told
@@ -138,7 +137,7 @@ def rollouts():
 def episode(trace_index):
     setting, cases = traces("testbed")
     cluster, jobs = dl2_cluster(setting.nodes), cases[trace_index][0]
-    features = Features(tuple(kind.model for kind in KINDS))
+    features = Raw(tuple(kind.model for kind in KINDS))
     return BatchEnv(lambda _: Scenario(cluster, jobs, setting.slot_s), 1, features=features, episodes=1)
 
 
@@ -173,10 +172,9 @@ def test_one_worker_and_one_server_for_everybody(rollout):
 
 def compare(env, seen, told):
     """The same jobs in the same state; what they call legal and we do not is what has no room."""
-    state = matrix(env.slots, 20)[0]
     count = int(env.slots.count[0])
-    np.testing.assert_allclose(state[:, :count].T, told["state_nonzero_columns"], atol=2e-6)
-    assert not state[:, count:].any()
+    np.testing.assert_allclose(seen.jobs[0, :count], told["state_nonzero_columns"], atol=2e-6)
+    assert not seen.jobs[0, count:].any()
     legal = set(np.flatnonzero(seen.mask[0][1:]).tolist())
     theirs = set(told["legal_actions"]) - {60}
     assert legal <= theirs

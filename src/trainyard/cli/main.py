@@ -8,7 +8,7 @@ import sys
 import typer
 
 from trainyard._version import __version__
-from trainyard.cli import compare, fit, plan, policies, profile, reproduce, simulate, trace
+from trainyard.cli import compare, evaluate, fit, plan, policies, profile, reproduce, simulate, trace, train
 from trainyard.cli.usage import explain
 from trainyard.errors import InputError, TrainyardError
 
@@ -46,6 +46,8 @@ app.command("policies")(policies.policies)
 app.command("profile", context_settings={"allow_interspersed_args": False})(profile.profile)
 app.command("fit")(fit.fit)
 app.add_typer(trace.app, name="trace")
+app.command("train")(train.train)
+app.command("evaluate")(evaluate.evaluate)
 app.command("reproduce")(reproduce.reproduce)
 
 

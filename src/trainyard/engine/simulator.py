@@ -104,6 +104,7 @@ class Simulator:
             restart_s=self.options.restart_s,
             start_s=self.options.start_s,
             seed=self.options.seed,
+            round_s=self.options.round_s,
             speed=speed,
         )
         self.now_s = 0.0

@@ -59,6 +59,7 @@ class Yard:
         restart_s: float | None = None,
         start_s: float = 0.0,
         seed: int = 0,
+        round_s: float | None = None,
         speed: SpeedModel | None = None,
     ) -> None:
         self.cluster = cluster
@@ -93,6 +94,7 @@ class Yard:
             seed=seed,
             restart_s=restart_s,
             start_s=start_s,
+            round_s=round_s,
         )
         self._several_types = len(self.nodes.types) > 1
         self._special = 0  # running jobs with CPUs or memory of their own choice

@@ -23,7 +23,7 @@ def name_of(path: StrPath) -> str:
 def read_text(path: StrPath, wanted: str = "data") -> str:
     """Return the text of a file, gzip or plain ("-": standard input), that should hold what is `wanted`."""
     where = name_of(path)
-    text = _decoded(_unzipped(_read_bytes(path, where), where), where)
+    text = _decoded(_unzipped(_bytes(path, where), where), where)
     if not text.strip():
         raise InputError(f"the file is empty; it must hold {wanted}", where=where)
     if "\0" in text:
@@ -32,7 +32,12 @@ def read_text(path: StrPath, wanted: str = "data") -> str:
     return text
 
 
-def _read_bytes(path: StrPath, where: str) -> bytes:
+def read_bytes(path: StrPath) -> bytes:
+    """Return the bytes of a file ("-": standard input)."""
+    return _bytes(path, name_of(path))
+
+
+def _bytes(path: StrPath, where: str) -> bytes:
     if str(path) == "-" and sys.stdin is None:
         raise InputError("it is closed; pipe a file into it or name one", where=where)
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ from trainyard.engine.simulator import Options, Simulator
 from trainyard.model.cluster import Cluster, Floats, Ints
 from trainyard.model.job import Job
 from trainyard.model.speed import SpeedModel
+from trainyard.policy.dl2.stage import settled
 from trainyard.policy.pipeline import Policy
 from trainyard.policy.reselect import Reselection
 from trainyard.policy.snapshot import Column, Snapshot
@@ -26,6 +27,9 @@ class Scenario:
     jobs: Sequence[Job]
     slot_s: float
     speed: SpeedModel | None = None  # of this cluster, to share what it has worked out already
+
+
+Source = Callable[[int], Scenario]  # the i-th episode
 
 
 class Outcome(NamedTuple):
@@ -54,7 +58,7 @@ class Chosen(Size):
 
     def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
         """Return the sizes told for each ranked row."""
-        return Sizes(self.gpus[ranked], self.servers[ranked])
+        return settled(snapshot, ranked, Sizes(self.gpus[ranked], self.servers[ranked]))
 
 
 class Episode:

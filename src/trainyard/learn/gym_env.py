@@ -16,7 +16,7 @@ from gymnasium import spaces
 from trainyard.learn.batch import BatchEnv
 from trainyard.learn.episode import Scenario
 from trainyard.policy.dl2.features import Features
-from trainyard.policy.dl2.matrix import MATRIX_ROWS, matrix
+from trainyard.policy.dl2.matrix import Raw
 from trainyard.policy.dl2.slot import ACTIONS, Observation
 from trainyard.policy.pipeline import Policy
 
@@ -43,11 +43,14 @@ class SlotEnv(gymnasium.Env[Seen, np.int64]):
         self._reward = reward
         self._encoding = encoding
         self._next = 0
-        self._env = BatchEnv(self._draw, 1, policy, features, episodes=1)
+        names = features.names if features is not None else ()
+        self._env = BatchEnv(
+            self._draw, 1, policy, features if encoding == "rows" else Raw(names), episodes=1
+        )
         actions = 1 + ACTIONS * most_jobs
         self.action_space = spaces.Discrete(actions)
         numbers = self._env.slots.features
-        shape = (most_jobs, numbers.of_job) if encoding == "rows" else (MATRIX_ROWS, most_jobs)
+        shape = (most_jobs, numbers.of_job) if encoding == "rows" else (numbers.of_job, most_jobs)
         self.observation_space = spaces.Dict(
             {
                 "jobs": spaces.Box(LOW, HIGH, shape, np.float32),
@@ -88,9 +91,8 @@ class SlotEnv(gymnasium.Env[Seen, np.int64]):
         self._mask = np.zeros(1 + ACTIONS * self._most, dtype=np.int8)
         some = min(mask.size, self._mask.size)
         self._mask[:some] = mask[:some]
+        rows = np.zeros((self._most, jobs.shape[1]), dtype=np.float32)
+        rows[: min(len(jobs), self._most)] = jobs[: self._most]
         if self._encoding == "matrix":
-            rows = matrix(self._env.slots, self._most)[0]
-        else:
-            rows = np.zeros((self._most, jobs.shape[1]), dtype=np.float32)
-            rows[: min(len(jobs), self._most)] = jobs[: self._most]
+            rows = rows.T
         return {"jobs": rows, "cluster": cluster.copy(), "mask": self._mask}

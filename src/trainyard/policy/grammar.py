@@ -119,7 +119,7 @@ def _make(entry: Entry, given: str, text: str) -> Any:
 
 
 def _convert(text: str, kind: Any, where: str) -> Any:
-    """Read the value of a parameter whose type is a choice, thresholds, bool, float or int (or None)."""
+    """Read the value of a parameter: a choice, thresholds, bool, float, int or text (or None)."""
     bare = next((k for k in get_args(kind) if k is not NoneType), kind) if _is_union(kind) else kind
     if get_origin(bare) is tuple:
         return tuple(_positive(part, where) for part in text.split(":"))
@@ -127,6 +127,8 @@ def _convert(text: str, kind: Any, where: str) -> Any:
         return _number(text, where, "give one such as 0.5")
     if bare is int:
         return _whole(text, where)
+    if getattr(bare, "__supertype__", bare) is str:
+        return text
     choices = ("true", "false") if bare is bool else get_args(bare)
     if text not in choices:
         raise InputError(f"{where}: '{text}' is not one of {', '.join(choices)}{_near_choice(text, choices)}")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from trainyard.policy.allox import AlloX
+from trainyard.policy.dl2.stage import Dl2
 from trainyard.policy.doubling import Doubling
 from trainyard.policy.drf import Drf
 from trainyard.policy.even import Even
@@ -82,6 +83,12 @@ ENTRIES: dict[str, Entry] = {
             ("size",),
             Lookahead,
             "smallest dominant share first, its best next few workers and servers by speed; ahead=5 tasks",
+        ),
+        Entry(
+            "dl2",
+            ("size",),
+            Dl2,
+            "a trained network adds workers and servers (DL2); weights=paper|philly|FILE, fallback=drf",
         ),
         Entry(
             "doubling",

@@ -225,6 +225,7 @@ class Snapshot:
     seed: int = 0
     restart_s: float | None = None  # of every job; None: what its profile says
     start_s: float = 0.0  # of every job's first start
+    round_s: float | None = None  # decisions are taken at multiples of this; None: whenever something changes
     observed: Observed = field(default_factory=Observed)
     notes: dict[str, Floats] = field(
         default_factory=dict

@@ -119,10 +119,10 @@ class Slots:
         self.room[b] -= need[fits].sum(axis=0)
 
     def act(self, at: Ints, actions: Ints) -> None:
-        """Take one action, not stop, in each of these slots."""
+        """Take one action, not stop, in each of these slots, or several of different jobs in one."""
         jobs = self.jobs
         j, which = np.divmod(actions - 1, ACTIONS)
-        self.room[at] -= jobs.needs[at, j, which]
+        np.subtract.at(self.room, at, jobs.needs[at, j, which])
         workers, least = jobs.workers[at, j], self.kinds.least[jobs.kind[at, j]]
         jobs.workers[at, j] = workers + (which != SERVER) * np.where(workers, 1, least)
         jobs.servers[at, j] += which != WORKER
