@@ -140,7 +140,7 @@ def tables(quick: bool, found: Mapping[Online, Outcome]) -> list[Table]:
     jobs, seeds = Workload(0.0, 0).jobs, len(_seeds(quick))
     note = (
         f"{jobs} jobs with the zoo's models on 32 V100, 32 P100 and 32 K80, a restart costs {RESTART_S:g} s; "
-        f"means over {seeds} seed{'s' * (seeds > 1)}. Worst ratio: completion time by that with an equal share."
+        f"means over {seeds} seed{'s' * (seeds > 1)}. Worst ratio: completion time by that of an equal share."
     )
     return [Table("online", "Online: average job completion time on mixed GPU types", columns, cells, note)]
 
