@@ -14,11 +14,9 @@ POLICIES = (
     "fifo",
     "srtf",
     "drf",
-    "srtf+drf",
     "optimus",
     "srtf+optimus",
     "doubling",
-    "srtf+doubling",
     "lookahead",
     "srtf+lookahead",
 )

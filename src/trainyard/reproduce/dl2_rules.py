@@ -99,11 +99,11 @@ class ProfiledOptimus(Size):
     """Optimus that knows of each kind of job a few short runs at random sizes, and what it fits to them."""
 
     def __init__(self) -> None:
-        self._surfaces: dict[str, Floats] = {}
+        self.surfaces: dict[str, Floats] = {}  # by name of the profile
 
     def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
         """Return workers and servers."""
-        target = grow(growths_of(Profiled(snapshot, self._surfaces), ranked, {}))
+        target = grow(growths_of(Profiled(snapshot, self.surfaces), ranked, {}))
         return Sizes(target[:, 0], target[:, 1])
 
 

@@ -96,6 +96,11 @@ class Group(NamedTuple):
         """Average JCT, makespan and bound (columns) of every trace."""
         return np.array([found[run] for run in self.runs(rule)])
 
+    def error(self, rule: str, found: Found) -> float | None:
+        """Standard error of the average JCT; of a single trace there is none."""
+        jct = self.outcomes(rule, found)[:, 0]
+        return float(jct.std(ddof=1)) / self.traces**0.5 if self.traces > 1 else None
+
 
 def runs(groups: Iterable[Group], rules: Sequence[str]) -> list[Run]:
     """Every run, the longest first."""
@@ -126,10 +131,8 @@ def rows(group: Group, rules: Sequence[str], against: tuple[str, str], found: Fo
     table: list[list[Cell]] = []
     for rule in rules:
         jct, makespan, _ = means[rule].tolist()
-        spread = group.outcomes(rule, found)[:, 0].std(ddof=1) if group.traces > 1 else 0.0
-        error = float(spread) / group.traces**0.5
         better = [100 * (1 - jct / rival) for rival in rivals]
-        table.append([*group.label, rule, jct, error, makespan, *better, bound / jct])
+        table.append([*group.label, rule, jct, group.error(rule, found), makespan, *better, bound / jct])
     better = [100 * (1 - bound / rival) for rival in rivals]
     return [*table, [*group.label, BOUND, bound, None, None, *better, 1.0]]
 
