@@ -15,7 +15,6 @@ POLICIES = (
     "srtf",
     "drf",
     "optimus",
-    "srtf+optimus",
     "doubling",
     "lookahead",
     "srtf+lookahead",

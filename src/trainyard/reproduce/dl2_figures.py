@@ -11,7 +11,6 @@ from trainyard.reproduce.dl2_theirs import BOUND
 from trainyard.reproduce.findings import Cell, Table
 
 STYLE: dict[str, Any] = {"linewidth": 1.8, "marker": "o", "markersize": 4}
-DASHES = ("solid", "dashed")
 Rows = list[dict[str, Cell]]
 
 
@@ -64,11 +63,12 @@ def draw_allreduce(table: Table, policies: Sequence[str]) -> dict[str, bytes]:
 
 
 def _lines(axes: Any, records: Rows, along: str, rules: Sequence[str]) -> None:
-    """A line for each rule, over the values in their order."""
+    """A line for each rule, or only its points where the values have no order."""
     values = _values(records, along)
+    ordered = all(str(value).replace(".", "").isdecimal() for value in values)
     for i, rule in enumerate(rules):
         own = [row for row in records if row["rule"] == rule]
-        colour, dash = POLICY_LIGHT[i % len(POLICY_LIGHT)], DASHES[i // len(POLICY_LIGHT)]
+        colour, dash = POLICY_LIGHT[i % len(POLICY_LIGHT)], "solid" if ordered else "none"
         y = [1 / float(row["bound / JCT"] or 1.0) for row in own]
         axes.plot(range(len(own)), y, color=colour, linestyle=dash, label=rule, **STYLE)
     axes.set_xticks(range(len(values)), [str(value) for value in values])

@@ -59,6 +59,8 @@ class TetrisTasks(Size):
         work = snapshot.remaining_s()[ranked] * (need / room.sum(axis=0)).sum(axis=1)
         most, count = np.array([job.most_gpus for job in jobs]), np.zeros(len(jobs), dtype=np.int64)
         for whole in room:
+            if (count == most).all():
+                break
             free = whole.copy()
             while (fits := (need <= free + ROUNDING).all(axis=1) & (count < most)).any():
                 aligned = (need / whole) @ (free / whole)
@@ -173,9 +175,8 @@ def bound_slots(jobs: Sequence[Job], slot_s: float, speed: SpeedModel) -> float:
 
 def _alone_s(job: Job, slot_s: float, speed: SpeedModel) -> float:
     apart = job.profile is not None and job.profile.apart
-    speeds = (
-        speed.surface(job, 0, job.most_gpus, job.most_gpus) if apart else speed.curve(job, 0, job.most_gpus)
-    )
+    most = job.most_gpus
+    speeds = speed.surface(job, 0, most, most)[:, 1:] if apart else speed.curve(job, 0, most)
     work = job.samples if job.duration_s is None else job.duration_s * float(speeds[job.gpus])
     assert work is not None
     return -job.arrival_s % slot_s + work / float(speeds.max())

@@ -9,7 +9,7 @@ BETTER_THAN_DRF, BETTER_THAN_OPTIMUS = 44.1, 17.5
 
 BOUND = "bound"
 # Average JCT in slots with its measured speeds, over ten traces (large: three). Its SRTF goes by the fraction
-# of a job that is left and its Tetris prefers long jobs; the rules from "1:1 only" on were run in it by us.
+# of a job that is left and its Tetris prefers long jobs; the rules from "1:1 only" on are none of its own.
 RULE_NAMES = (
     DRF,
     "SRTF",
