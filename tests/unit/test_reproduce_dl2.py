@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from conftest import checked
+from conftest import checked, one_by_one
 from trainyard.model.speed import SpeedModel
 from trainyard.policy.lookahead import Lookahead
 from trainyard.policy.pipeline import Policy
@@ -163,14 +163,6 @@ def tiny():
         findings = dl2.reproduce(True, told.append)
         assert told == list(range(1, dl2.steps(True) + 1))
     return findings
-
-
-def one_by_one(work, tasks, tell):
-    answers = {}
-    for task in tasks:
-        answers[task] = work(task)
-        tell(len(answers))
-    return answers
 
 
 def test_every_part_has_its_table_and_picture(tiny, tmp_path):
