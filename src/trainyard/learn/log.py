@@ -159,4 +159,4 @@ class _Book:
         type_ = self.nodes.type_index[job.gpu_type] if job.gpu_type else -1
         asked = seq, job.arrival_s, job.gpus, job.least_gpus, job.most_gpus, job.weight, type_
         held, attained = entry.get("held_workers", 0), entry.get("attained_gpu_s", 0.0)
-        table.add(job, (*asked, total, rate, left, 0.0, now_s, held, now_s, attained, 0.0, 0.0))
+        table.add(job, (*asked, total, rate, left, 0.0, now_s, held, now_s, attained, 0.0, 0.0, 0.0))
