@@ -11,33 +11,19 @@ from dl2_cases import read, traces
 from conftest import SHARED, checked
 from trainyard.learn.batch import BatchEnv
 from trainyard.learn.episode import Scenario
+from trainyard.model.speed import SpeedModel
 from trainyard.policy.dl2.matrix import Raw
 from trainyard.policy.dl2.slot import STOP
 from trainyard.policy.pipeline import Policy
 from trainyard.policy.predict import Told
 from trainyard.policy.spread import Spread
 from trainyard.policy.stages import Size, Sizes
-from trainyard.policy.tasks import ALL, capacity, tasks_of, without
-from trainyard.reproduce.dl2_workload import KINDS, VALIDATION_SEED, dl2_cluster, dl2_trace
+from trainyard.reproduce.dl2_rules import ONE_WORKER, AllTheyCanHave, bound_slots, policy_of
+from trainyard.reproduce.dl2_theirs import AVERAGE_JCT, BOUND
+from trainyard.reproduce.dl2_workload import KINDS, dl2_cluster, validation_traces
 
 pytestmark = pytest.mark.skipif(not SHARED.is_dir(), reason="../shared is not there")
 NAMES = ["testbed", "s16e3k"]
-
-
-class AllTheyCanHave(Size):
-    """The first job takes pairs of worker and server up to its limit, then the next, while there is room."""
-
-    def sizes(self, snapshot, ranked):
-        total, room, pairs = capacity(snapshot), ALL, []
-        for row in ranked:
-            job = snapshot.table.jobs[row]
-            worker, server = tasks_of(job, total)
-            pair, count = without(worker, server, -1), 0
-            while count < job.most_gpus and min(left := without(room, pair, 1)) >= 0:
-                room, count = left, count + 1
-            pairs.append(count)
-        sizes = np.array(pairs, dtype=np.int64)
-        return Sizes(sizes, sizes)
 
 
 class OneNodeTried(Size):
@@ -122,12 +108,22 @@ def test_with_their_allocator_every_job_agrees(name, scheduler):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_generator_draws_their_traces(name):
     setting, cases = traces(name)
-    random = np.random.RandomState(VALIDATION_SEED)
-    for jobs, _ in cases:
-        drawn = dl2_trace(setting, random)
+    for (jobs, _), drawn in zip(cases, validation_traces(setting, len(cases)), strict=True):
         assert [(j.model, j.arrival_s, j.samples) for j in drawn] == [
             (j.model, j.arrival_s, j.samples) for j in jobs
         ]
+
+
+def test_controls_agree_on_the_testbed():
+    """The rules that were added to their simulator, with its measured speeds; ours finds room on any node."""
+    setting, cases = traces("testbed")
+    theirs = AVERAGE_JCT["testbed"]
+    speed = SpeedModel(dl2_cluster(setting.nodes))
+    bound = np.mean([bound_slots(jobs, setting.slot_s, speed) for jobs, _ in cases])
+    assert bound == pytest.approx(theirs[BOUND], abs=6e-4)
+    for rule, nearly in (("1:1 only", 1e-3), (ONE_WORKER, 0.05)):
+        ours = np.mean([jct_slots(setting, jobs, policy_of(rule)) for jobs, _ in cases])
+        assert ours == pytest.approx(theirs[rule], rel=nearly)
 
 
 def rollouts():

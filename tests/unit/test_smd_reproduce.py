@@ -7,9 +7,10 @@ import json
 import numpy as np
 import pytest
 
+from conftest import one_by_one
 from trainyard.policy.smd_inner import completion_s
 from trainyard.policy.smd_offline import best_numbers
-from trainyard.reproduce import smd, smd_interval
+from trainyard.reproduce import smd, smd_interval, study
 from trainyard.reproduce.findings import write_findings
 from trainyard.reproduce.smd_workload import Workload, smd_jobs
 
@@ -45,19 +46,11 @@ def tiny():
         patch.setattr(smd_interval, "FEW_JOBS", (10,))
         patch.setattr(smd_interval, "UNITS", (1, 5))
         patch.setattr(smd_interval, "EPS", 0.1)
-        patch.setattr(smd, "in_parallel", one_by_one)
+        patch.setattr(study, "in_parallel", one_by_one)
         told = []
         findings = smd.reproduce(True, told.append)
         assert told == list(range(1, smd.steps(True) + 1))
     return findings
-
-
-def one_by_one(work, tasks, tell):
-    answers = {}
-    for task in tasks:
-        answers[task] = work(task)
-        tell(len(answers))
-    return answers
 
 
 def rows_of(findings, name):

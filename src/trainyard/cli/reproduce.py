@@ -11,6 +11,7 @@ PAPERS = {
     "smd": "trainyard.reproduce.smd",
     "ring": "trainyard.reproduce.ring",
     "market": "trainyard.reproduce.market",
+    "dl2": "trainyard.reproduce.dl2",
 }
 
 

@@ -57,7 +57,7 @@ class Optimus(Size):
         """Return GPUs and servers for each ranked row."""
         beliefs: Beliefs = Told(snapshot) if self.explorer is None else Learned(snapshot, losses=True)
         trials = self._trials(beliefs, ranked)
-        growths = _growths(beliefs, ranked, trials)
+        growths = growths_of(beliefs, ranked, trials)
         target = grow(growths)
         gpus, servers = target[:, 0], target[:, 1]
         if self.hysteresis:
@@ -134,7 +134,7 @@ def _offer(heap: list[tuple[float, int, bool]], j: int, growth: Growth, size: Nu
         heapq.heappush(heap, (-best * left, j, is_server))
 
 
-def _growths(beliefs: Beliefs, ranked: Ints, trials: dict[int, Numbers]) -> list[Growth]:
+def growths_of(beliefs: Beliefs, ranked: Ints, trials: dict[int, Numbers]) -> list[Growth]:
     """What each ranked job could become."""
     jobs, total = beliefs.snapshot.table.jobs, capacity(beliefs.snapshot)
     left: list[float] = beliefs.left.tolist()

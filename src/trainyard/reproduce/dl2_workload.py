@@ -31,6 +31,7 @@ TASK_CPUS, WORKER_GPU_SLOTS = 2.0, 4.0
 OFFSETS = 5  # a trace begins at one of the first so many slots of the pattern
 PATTERN_SLOTS = 100  # of the uniform and Poisson patterns
 VALIDATION_SEED = 9973
+HELD_OUT_SEED = 3_000_000_000  # from here on for reporting only: nothing is learnt or chosen on these traces
 
 
 class Kind(NamedTuple):
@@ -84,6 +85,7 @@ class Setting:
     slot_s: float = 1200.0
     most: int = 16  # workers, and servers, of a job
     pattern: Pattern = "google"
+    kinds: tuple[Kind, ...] = KINDS
 
 
 SETTINGS = {
@@ -93,6 +95,9 @@ SETTINGS = {
     "mid96": Setting(96, 60, 3, 30_000),
     "small48": Setting(48, 60, 3, 80_000, most=32),
     "large": Setting(500, 200, 10, 30_000),
+    # Ours: more jobs at a time, so that who gets what matters more than what is best for each.
+    "busy16": Setting(16, 120, 10, 4000),
+    "busy48": Setting(48, 200, 10, 10_000),
 }
 
 
@@ -114,10 +119,16 @@ def dl2_trace(setting: Setting, random: np.random.RandomState) -> list[Job]:
     slots = (slot for slot in _forever() for _ in range(arrivals[(slot + offset) % len(arrivals)]))
     jobs = []
     for number in range(setting.jobs):
-        kind = KINDS[random.randint(0, len(KINDS))]
+        kind = setting.kinds[random.randint(0, len(setting.kinds))]
         random.rand()  # the error of a job's believed length, which is zero
         jobs.append(dl2_job(setting, kind, str(number + 1), next(slots), fitted(kind)))
     return jobs
+
+
+def validation_traces(setting: Setting, count: int) -> list[list[Job]]:
+    """The traces on which the public simulator is validated: one after the other from one seed."""
+    random = np.random.RandomState(VALIDATION_SEED)
+    return [dl2_trace(setting, random) for _ in range(count)]
 
 
 def dl2_job(setting: Setting, kind: Kind, job_id: str, slot: int, profile: Profile) -> Job:

@@ -145,10 +145,12 @@ class Slots:
 
     def observe(self) -> Observation:
         """Return what there is to decide on in all slots."""
-        mask: Bools = np.ones((self.batch, 1 + ACTIONS * self.width), dtype=np.bool_)
-        fits = (self.jobs.needs <= self.room[:, None, None, :]).all(axis=3)
-        fits &= self.jobs.may
-        mask[:, 1:] = fits.reshape(self.batch, -1)
+        mask: Bools = np.zeros((self.batch, 1 + ACTIONS * self.width), dtype=np.bool_)
+        mask[:, STOP] = True
+        n = int(self.count.max())  # after a burst of jobs most columns are empty again
+        fits = (self.jobs.needs[:, :n] <= self.room[:, None, None, :]).all(axis=3)
+        fits &= self.jobs.may[:, :n]
+        mask[:, 1 : 1 + ACTIONS * n] = fits.reshape(self.batch, -1)
         return Observation(self.jobs.features, self.cluster, mask)
 
     def sizes(self, b: int) -> Sizes:
