@@ -104,10 +104,10 @@ def draw_online(table: Table) -> dict[str, bytes]:
     middle = [row for row in rows if row["load"] == loads[len(loads) // 2]]
     below = 0.0  # labels keep their distance
     for row in sorted(middle, key=lambda row: float(row["Jain"] or 0.0)):
-        name, x, y = str(row["policy"]), float(row["avg JCT h"] or 0.0), float(row["Jain"] or 0.0)
-        right.plot(x, y, "o", color=POLICY_LIGHT[0 if name.startswith("market") else 1], markersize=4)
-        below = max(y, below + 0.028)
-        right.annotate(name, (1.06 * x, below), fontsize=6.5, color=INK, va="center")
+        name, jct, jain = str(row["policy"]), float(row["avg JCT h"] or 0.0), float(row["Jain"] or 0.0)
+        right.plot(jct, jain, "o", color=POLICY_LIGHT[0 if name.startswith("market") else 1], markersize=4)
+        below = max(jain, below + 0.028)
+        right.annotate(name, (1.06 * jct, below), fontsize=6.5, color=INK, va="center")
     right.set_xscale("log")
     right.set_xlim(0.4, 2.2 * max(float(row["avg JCT h"] or 0.0) for row in middle))
     right.set_xticks([0.5, 1, 2, 4], ["0.5", "1", "2", "4"])
