@@ -106,7 +106,7 @@ ENTRIES: dict[str, Entry] = {
             "market",
             ("size", "place"),
             Market,
-            "matching market over GPU types, everybody at once; fair=1.5 caps finish times",
+            "matching market: workers of which GPU types for everybody at once",
         ),
         Entry(
             "pack",
