@@ -258,7 +258,7 @@ POLICY_CASES = {
         {},
         ["'market' and 'gavel' both fill the size stage", "one"],
     ),
-    "market's gamma": (f"{POLICY} market(gamma=-1)", {}, ["stage market", "gamma is -1", "0 or more"]),
+    "market's gamma": (f"{POLICY} market(gamma=-1)", {}, ["stage market", "gamma is -1", "from 0 to 10"]),
     "market's cap": (f"{POLICY} market(fair=0)", {}, ["stage market", "fair is 0", "above 0"]),
     "market's beta": (f"{POLICY} market(beta=2)", {}, ["stage market", "beta is 2", "from 0"]),
     "market's samples": (
@@ -342,7 +342,7 @@ OPTION_CASES = {
     "unknown option": (f"{SIMULATE} --polcy fifo", {}, ["unknown option '--polcy'", "mean '--policy'?"]),
     "option of no command": ("--vresion", {}, ["unknown option '--vresion'", "did you mean '--version'?"]),
     "unknown command": ("simulat", {}, ["unknown command 'simulat'", "did you mean 'simulate'?"]),
-    "nothing like any command": ("xyzzy", {}, ["unknown command 'xyzzy'", "known: compare, fit, plan"]),
+    "nothing like any command": ("xyzzy", {}, ["unknown command 'xyzzy'", "known: compare, evaluate, fit, plan"]),
     "missing option": ("simulate --cluster c.yaml", {}, ["--jobs is missing", "give --jobs FILE"]),
     "missing policies": (
         "compare --cluster c.yaml --jobs j.csv",
