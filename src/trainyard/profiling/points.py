@@ -6,8 +6,8 @@ through the lower count. Where these bounds are close nothing needs to be measur
 proportion to the CPUs. Elsewhere the point with the widest bounds is next. What was expected there (the
 middle of the bounds) against what is measured tells the error; where it is large, both halves are looked at.
 
-A point far outside its bounds is noise: this machine slowed down meanwhile.
-It and its neighbours are measured again, once.
+A point far outside its bounds is noise: the machine was slower or faster for a while. It and its neighbours
+are measured again, a few times if need be.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from trainyard.profiling.measure import Point
 
 TOLERANCE = 0.1
 OUTSIDE = 0.05  # of the bounds
+AGAIN = 3  # times that points which contradict each other are measured again, at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +85,12 @@ def trace_curve(
             continue
         middle = stretch(low, high).next()
         found[middle] = measure(middle)
-        if stretch(low, high).contradicts(found[middle]) and not again:
-            again = (low, middle, high)
-            found.update({cpus: measure(cpus) for cpus in again})
+        if not again:
+            for _ in range(AGAIN):
+                if not stretch(low, high).contradicts(found[middle]):
+                    break
+                again = (low, middle, high)
+                found.update({cpus: measure(cpus) for cpus in again})
         error = abs(stretch(low, high).expected(middle) / found[middle].samples_per_s - 1)
         for half in ((low, middle), (middle, high)):
             gap = stretch(*half).widest()
