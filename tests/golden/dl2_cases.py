@@ -6,7 +6,7 @@ import json
 from functools import cache
 
 from conftest import SHARED
-from trainyard.model.profile import Profile, Sync, Tables
+from trainyard.model.profile import Profile, Tables
 from trainyard.reproduce.dl2_workload import KINDS, SETTINGS, Setting, dl2_job, profile_of
 
 FOLDER = SHARED / "cases" / "dl2"
@@ -25,7 +25,7 @@ def measured(model) -> Profile:
     rows = tuple(
         (w, p, max(speed, 0.0)) for p, speeds in enumerate(grid, 1) for w, speed in enumerate(speeds, 1)
     )
-    return profile_of(KIND[model], sync=Sync("ps"), tables=Tables(workers_servers=rows))
+    return profile_of(KIND[model], Tables(workers_servers=rows))
 
 
 def traces(name) -> tuple[Setting, list]:

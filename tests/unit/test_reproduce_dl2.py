@@ -30,7 +30,7 @@ from trainyard.reproduce.dl2_workload import (
     Setting,
     dl2_cluster,
     dl2_job,
-    fitted,
+    measured,
     validation_traces,
 )
 from trainyard.reproduce.findings import write_findings
@@ -56,7 +56,7 @@ def first_sizes(size, models, nodes=2, most=3, epochs=(1000,)):
     """Sizes of jobs that come together."""
     jobs = [
         dl2_job(
-            Setting(nodes, 1, 3, epochs[i % len(epochs)], 300.0, most), KIND[m], str(i), 0, fitted(KIND[m])
+            Setting(nodes, 1, 3, epochs[i % len(epochs)], 300.0, most), KIND[m], str(i), 0, measured(KIND[m])
         )
         for i, m in enumerate(models)
     ]
@@ -98,7 +98,7 @@ def test_profiled_optimus_believes_about_the_truth():
                 seen.append(np.median(np.abs(stage.surfaces[name][1:, 1:] / true - 1)))
             return answer
 
-    jobs = [dl2_job(SMALL, kind, kind.model, 0, fitted(kind)) for kind in KINDS]
+    jobs = [dl2_job(SMALL, kind, kind.model, 0, measured(kind)) for kind in KINDS]
     checked(dl2_cluster(8), jobs, Policy("compare", size=Compare()), round_s=300.0)
     assert min(seen) > 0
     assert max(seen) < 0.25
@@ -108,7 +108,7 @@ def test_the_bound_is_that_of_a_job_alone():
     """Look-ahead finds the best size of a job that has the cluster for itself."""
     kind = KIND["seq2seq"]
     setting = Setting(20, 1, 3, 1000)
-    job = dl2_job(setting, kind, "a", 0, fitted(kind))
+    job = dl2_job(setting, kind, "a", 0, measured(kind))
     cluster = dl2_cluster(setting.nodes)
     bound = bound_slots([job], setting.slot_s, SpeedModel(cluster))
     result = checked(cluster, [job], Policy("ahead", size=Lookahead(ahead=16)), round_s=setting.slot_s)

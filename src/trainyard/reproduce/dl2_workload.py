@@ -4,9 +4,8 @@ A node there has 8 CPU slots and 8 GPU slots (4 of them are one GPU), and the wo
 use no GPU. Our workers always sit on a GPU each, so a node here has 4 GPUs that stand for seats, which never
 run out before its 8 CPUs do (every task takes 2), and its 8 GB of memory stand for the GPU slots.
 
-Speeds are those of Optimus's function, fitted to the measurements that the authors published:
-
-    samples/s = B / (a B/w + b + c w/p + d w + e p)        B samples per step, w workers, p servers
+Speeds are those that the authors measured (`dl2_speeds`); between them, and where a measurement failed, a
+linear radial basis function tells, as in the public simulator.
 """
 
 from __future__ import annotations
@@ -20,7 +19,8 @@ import numpy as np
 
 from trainyard.model.cluster import Cluster, Node
 from trainyard.model.job import Job
-from trainyard.model.profile import Compute, Demand, Profile, Sync
+from trainyard.model.profile import Demand, Profile, Sync, Tables
+from trainyard.reproduce.dl2_speeds import SPEEDS
 
 Pattern = Literal["google", "uniform", "poisson"]
 
@@ -35,26 +35,25 @@ HELD_OUT_SEED = 3_000_000_000  # from here on for reporting only: nothing is lea
 
 
 class Kind(NamedTuple):
-    """One kind of job; `fit` are the coefficients a to e."""
+    """One kind of job."""
 
     model: str
     epoch_size: int
     fraction: float  # of the longest job's epochs
     on_gpu: bool
     batch: int
-    fit: tuple[float, float, float, float, float]
 
 
-# Sizes and lengths: the catalogue of the public simulator. Fits: non-negative least squares, relative errors.
+# The catalogue of the public simulator.
 KINDS = (
-    Kind("resnet-50", 115, 0.30, True, 32, (0.00394011, 0.417771, 0.421311, 0.00737252, 0.0)),
-    Kind("vgg-16", 115, 0.96, True, 32, (0.0169504, 0.581170, 0.807238, 0.135579, 0.0)),
-    Kind("resnext-110", 390, 0.05, True, 128, (0.000539291, 0.156122, 0.110424, 0.0199134, 0.00116629)),
-    Kind("inception-bn", 120, 0.54, True, 128, (0.00310540, 0.154075, 0.166427, 0.0194077, 0.00281263)),
-    Kind("seq2seq", 780, 0.95, True, 64, (0.00103787, 0.0540837, 0.0242397, 0.0131460, 0.0)),
-    Kind("cnn-text-classification", 193, 0.46, False, 50, (0.00746397, 0.344545, 0.0237492, 0.0169382, 0.0)),
-    Kind("dssm", 349, 0.33, False, 256, (0.00155011, 0.117720, 0.0, 0.00730047, 0.000225347)),
-    Kind("wlm", 165, 0.23, True, 160, (0.000587430, 0.239439, 0.158617, 0.0307761, 0.0)),
+    Kind("resnet-50", 115, 0.30, True, 32),
+    Kind("vgg-16", 115, 0.96, True, 32),
+    Kind("resnext-110", 390, 0.05, True, 128),
+    Kind("inception-bn", 120, 0.54, True, 128),
+    Kind("seq2seq", 780, 0.95, True, 64),
+    Kind("cnn-text-classification", 193, 0.46, False, 50),
+    Kind("dssm", 349, 0.33, False, 256),
+    Kind("wlm", 165, 0.23, True, 160),
 )
 
 # Jobs per slot, from Google's cluster trace as the public simulator carries it, by their number at most.
@@ -121,7 +120,7 @@ def dl2_trace(setting: Setting, random: np.random.RandomState) -> list[Job]:
     for number in range(setting.jobs):
         kind = setting.kinds[random.randint(0, len(setting.kinds))]
         random.rand()  # the error of a job's believed length, which is zero
-        jobs.append(dl2_job(setting, kind, str(number + 1), next(slots), fitted(kind)))
+        jobs.append(dl2_job(setting, kind, str(number + 1), next(slots), measured(kind)))
     return jobs
 
 
@@ -146,23 +145,21 @@ def dl2_job(setting: Setting, kind: Kind, job_id: str, slot: int, profile: Profi
 
 
 @cache
-def fitted(kind: Kind) -> Profile:
-    """Profile of a kind: c w/p is what it takes to push and pull the gradients at the network's bandwidth."""
-    a, b, c, d, e = kind.fit
-    gradient_mb = c * NETWORK_GBPS / (2 * 8e-3)
-    sync = Sync("ps", gradient_mb=gradient_mb, worker_overhead_s=d, server_overhead_s=e)
-    return profile_of(kind, compute=Compute(b, {GPU_TYPE: a}), sync=sync)
+def measured(kind: Kind) -> Profile:
+    """Profile of a kind, with the speeds that were measured."""
+    return profile_of(kind, Tables(workers_servers=SPEEDS[kind.model]))
 
 
-def profile_of(kind: Kind, **speed: object) -> Profile:
-    """What a kind's workers and servers hold, with the given parts that tell its speed; scaling is free."""
+def profile_of(kind: Kind, speeds: Tables) -> Profile:
+    """What a kind's workers and servers hold, with the table that tells its speed; scaling is free."""
     return Profile(
         name=kind.model,
         batch=kind.batch,
+        sync=Sync("ps"),
         worker=Demand(TASK_CPUS, WORKER_GPU_SLOTS if kind.on_gpu else 0.0),
         server=Demand(TASK_CPUS, 0.0),
         restart_s=0.0,
-        **speed,  # type: ignore[arg-type]
+        tables=speeds,
     )
 
 
