@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -15,14 +15,21 @@ from trainyard.policy.dl2.kinds import Bools
 from trainyard.policy.dl2.slot import STOP, Observation, Slots
 from trainyard.policy.pipeline import Policy
 
+Reward = Literal["job-slots", "delay", "progress"]
+
 
 class Step(NamedTuple):
     """What came of one decision of each episode; rewards come at the end of a slot and are zero before."""
 
     job_slots: Floats  # minus the job-slots spent; their sum over an episode is minus the sum of all JCTs
+    delay: Floats  # the same without the work done, in slots at each job's peak: minus JCT over the ideal
     progress: Floats  # work done, each job's whole being one: the paper's reward
     slot_end: Bools
     done: Bools  # the episode is over; what is observed now is the next one's first slot
+
+    def reward(self, kind: Reward) -> Floats:
+        """Return the rewards of one kind."""
+        return {"job-slots": self.job_slots, "delay": self.delay, "progress": self.progress}[kind]
 
 
 class BatchEnv:
@@ -65,7 +72,7 @@ class BatchEnv:
 
     def step(self, actions: Ints) -> tuple[Observation, Step]:
         """Take one legal action in each episode; a slot also ends when nothing but stop is legal any more."""
-        step = Step(*np.zeros((2, self.batch)), *np.zeros((2, self.batch), dtype=np.bool_))
+        step = Step(*np.zeros((3, self.batch)), *np.zeros((2, self.batch), dtype=np.bool_))
         ends: Bools = actions == STOP
         goes_on = self._rows[~ends]
         if goes_on.size:
@@ -86,9 +93,13 @@ class BatchEnv:
         episode = self.episodes[b]
         if episode is None:
             return
+        began_s, left = episode.simulator.now_s, float(self.slots.left(b).sum())
         episode.close(self.slots.rows[b], self.slots.sizes(b))
         over = not self._open(b, episode)
         step.job_slots[b], step.progress[b] = episode.rewards()
+        lasted = (episode.simulator.now_s - began_s) / episode.slot_s
+        done = left - (0.0 if over else float(self.slots.left(b, lasted).sum()))
+        step.delay[b] = step.job_slots[b] + done
         step.slot_end[b], step.done[b] = True, over
         if over:
             self.outcomes.append(episode.outcome())

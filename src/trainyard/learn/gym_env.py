@@ -13,14 +13,13 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from trainyard.learn.batch import BatchEnv
+from trainyard.learn.batch import BatchEnv, Reward
 from trainyard.learn.episode import Scenario
 from trainyard.policy.dl2.features import Features
 from trainyard.policy.dl2.matrix import Raw
 from trainyard.policy.dl2.slot import ACTIONS, Observation
 from trainyard.policy.pipeline import Policy
 
-Reward = Literal["job-slots", "progress"]
 Encoding = Literal["rows", "matrix"]
 LOW, HIGH = -10.0, 1e6  # of all numbers that are observed
 Seen = dict[str, Any]  # arrays
@@ -73,7 +72,7 @@ class SlotEnv(gymnasium.Env[Seen, np.int64]):
         """Take one action; one that is not legal ends the slot."""
         legal = bool(self._mask[action])
         observation, step = self._env.step(np.array([action if legal else 0]))
-        reward = step.job_slots if self._reward == "job-slots" else step.progress
+        reward = step.reward(self._reward)
         seen = self._seen(observation)
         info = {"action_mask": seen["mask"], "slot_end": bool(step.slot_end[0])}
         if step.done[0]:

@@ -18,14 +18,14 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from trainyard.errors import InputError
-from trainyard.learn.batch import BatchEnv
+from trainyard.learn.batch import BatchEnv, Reward
 from trainyard.learn.episode import Source
 from trainyard.learn.explore import way_out
 from trainyard.learn.foresight import Foresight
@@ -48,7 +48,7 @@ class Settings:
     group: int = 8  # rows that play the same trace; divides `rows`
     decisions: int = 512  # of each row in an iteration
     leg: int = 10  # iterations between checkpoints
-    reward: Literal["job-slots", "progress"] = "job-slots"
+    reward: Reward = "delay"
     scale: float = 0.1  # of rewards, so that values are of moderate size
     discount: float = 0.995  # from slot to slot; none inside a slot
     trace: float = 1.0  # lambda of GAE, from slot to slot; less makes errors of the values count
@@ -159,7 +159,7 @@ class Trainer:
             kept = Observation(seen.jobs.copy(), seen.cluster.copy(), seen.mask)
             steps.append((kept, actions, behaviour))
             seen, step = env.step(actions)
-            rewards[t] = (step.job_slots if s.reward == "job-slots" else step.progress) * s.scale
+            rewards[t] = step.reward(s.reward) * s.scale
             ends[t], dones[t] = step.slot_end, step.done
             future.look(env, np.flatnonzero(step.slot_end).tolist())
             coming.append(future.seen.copy())

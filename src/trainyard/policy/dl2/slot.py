@@ -153,6 +153,12 @@ class Slots:
         mask[:, 1 : 1 + ACTIONS * n] = fits.reshape(self.batch, -1)
         return Observation(self.jobs.features, self.cluster, mask)
 
+    def left(self, b: int, age: float = 0.0) -> Floats:
+        """Work left, in slots at the peak speed, of the jobs of slot b that are at least so many slots old."""
+        n = int(self.count[b])
+        left: Floats = self.jobs.left[b, :n][self.jobs.age[b, :n] >= age - TINY]
+        return left
+
     def sizes(self, b: int) -> Sizes:
         """Return the sizes that slot b has come to, in the order of its ranking."""
         n = int(self.count[b])
