@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 import pytest
 
 from trainyard.engine.simulator import Options, Simulator
 from trainyard.errors import TrainyardError
-from trainyard.learn.batch import BatchEnv
+from trainyard.learn.batch import BatchEnv, Reward
 from trainyard.learn.episode import Scenario
+from trainyard.learn.workload import bound
 from trainyard.model.cluster import uniform_cluster
 from trainyard.model.job import Job
+from trainyard.model.speed.tables import table_of
 from trainyard.model.zoo import zoo_profile
 from trainyard.policy.dl2.features import FIXED, MOVING, Features
 from trainyard.policy.dl2.slot import ACTIONS, STOP, Slots
 from trainyard.policy.grammar import parse_policy
+from trainyard.reproduce.dl2_speeds import SPEEDS
 from trainyard.reproduce.dl2_workload import KINDS, SETTINGS, dl2_cluster, dl2_trace
 
 SETTING = SETTINGS["testbed"]
@@ -50,12 +55,13 @@ def at_random(mask, draw, stop=0.1):
 
 
 def play(env, choose):
-    """Play all episodes; return the sums of both rewards."""
-    seen, sums = env.reset(), np.zeros(2)
+    """Play all episodes; return the sums of all rewards."""
+    seen, sums = env.reset(), np.zeros(3)
     while not env.idle:
         seen, step = env.step(choose(seen))
-        sums += step.job_slots.sum(), step.progress.sum()
-        assert not step.job_slots[~step.slot_end].any()
+        rewards = np.array([step.reward(kind) for kind in get_args(Reward)])
+        sums += rewards.sum(axis=1)
+        assert not rewards[:, ~step.slot_end].any()
     return sums
 
 
@@ -64,12 +70,14 @@ def play(env, choose):
 def test_rewards_add_up_to_completion_times_and_jobs(scenario, start):
     draw = np.random.default_rng(3)
     env = BatchEnv(scenario, 4, start=start, episodes=9)
-    spent, done = play(env, lambda seen: at_random(seen.mask, draw))
+    spent, delay, done = play(env, lambda seen: at_random(seen.mask, draw))
     assert sorted(outcome.episode for outcome in env.outcomes) == list(range(9))
     jobs = [len(scenario(i).jobs) for i in range(9)]
     assert done == pytest.approx(sum(jobs))
     waited = [outcome.avg_jct * jobs[outcome.episode] for outcome in env.outcomes]
     assert -spent == pytest.approx(sum(waited))
+    ideal = [bound(scenario(i), Slots(1, Features())) * jobs[i] for i in range(9)]
+    assert -delay == pytest.approx(sum(waited) - sum(ideal))
 
 
 def test_rows_do_not_disturb_one_another():
@@ -165,11 +173,13 @@ def test_numbers_of_a_slot_worked_out_by_hand():
     seen, _ = env.step(np.array([2]))  # one more server
     numbers = dict(zip(env.slots.features.labels, seen.jobs[0, 0].tolist(), strict=True))
 
+    table = table_of(SPEEDS["wlm"])
+
     def speed(w, p):
-        a, b, c, d, e = KINDS[7].fit
-        return 160 / (a * 160 / w + b + c * w / p + d * w + e * p)
+        return float(table.at(np.array([w]), np.array([p]))[0])
 
     peak = max(speed(w, p) for w in range(1, 17) for p in range(1, 17))
+    assert (speed(1, 1), speed(1, 3), peak) == pytest.approx((162, 310, 498))
     assert numbers["wlm"] == 1.0
     assert numbers["other"] == 0.0
     assert numbers["work left, as part of the whole"] == 1.0
@@ -183,7 +193,9 @@ def test_numbers_of_a_slot_worked_out_by_hand():
     )
     left = np.log1p(2.4e5 / speed(1, 2) / 300)
     assert numbers["work left, log slots at this speed"] == pytest.approx(left, rel=1e-4)
-    assert numbers["most speed gained per task within five tasks"] == pytest.approx(gained, rel=1e-3)
+    steps = [(w, p) for w in range(6) for p in range(6) if 0 < w + p <= 5]
+    most = max((speed(1 + w, 2 + p) - speed(1, 2)) / (w + p) for w, p in steps) / peak
+    assert numbers["most speed gained per task within five tasks"] == pytest.approx(most, rel=1e-3)
     assert seen.cluster[0, :3] == pytest.approx([1 - 1 / 24, 1 - 6 / 48, 1 - 4 / 48])
 
 

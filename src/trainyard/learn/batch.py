@@ -93,13 +93,12 @@ class BatchEnv:
         episode = self.episodes[b]
         if episode is None:
             return
-        began_s, left = episode.simulator.now_s, float(self.slots.left(b).sum())
+        began_s, left = episode.simulator.now_s, float(self.slots.left[b].sum())
         episode.close(self.slots.rows[b], self.slots.sizes(b))
         over = not self._open(b, episode)
         step.job_slots[b], step.progress[b] = episode.rewards()
-        lasted = (episode.simulator.now_s - began_s) / episode.slot_s
-        done = left - (0.0 if over else float(self.slots.left(b, lasted).sum()))
-        step.delay[b] = step.job_slots[b] + done
+        still = 0.0 if over else float(self.slots.left[b][episode.arrivals() <= began_s].sum())
+        step.delay[b] = step.job_slots[b] + left - still
         step.slot_end[b], step.done[b] = True, over
         if over:
             self.outcomes.append(episode.outcome())

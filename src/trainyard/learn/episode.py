@@ -103,6 +103,10 @@ class Episode:
         done, self._undone = self._undone - undone, undone
         return -spent / self.slot_s, done
 
+    def arrivals(self) -> Floats:
+        """When each job that is there came."""
+        return self.simulator.yard.table.column(Column.ARRIVAL)
+
     def outcome(self) -> Outcome:
         """Return how it ended."""
         finish_s, arrival_s = self.simulator.finishes()

@@ -76,6 +76,7 @@ class Slots:
         self.room: Floats = np.zeros((batch, 3))  # what is free, as parts of the cluster
         self.smallest: Floats = np.zeros((batch, 3))  # what all jobs take at their smallest sizes
         self.rows: list[Ints] = [np.zeros(0, dtype=np.int64)] * batch  # of the job table, by job
+        self.left: list[Floats] = [np.zeros(0)] * batch  # by row of the job table: slots at the peak speed
         self.cluster: Singles = np.zeros((batch, features.of_cluster), dtype=np.float32)
 
     def open(self, b: int, snapshot: Snapshot, ranked: Ints, slot_s: float, start: bool = True) -> None:
@@ -85,13 +86,15 @@ class Slots:
             self.width = max(n, 2 * self.width)
             self.jobs = self.jobs.widened(self.width)
         self.clear(b)
-        jobs, left, table = self.jobs, beliefs.left[ranked], snapshot.table
+        jobs, table = self.jobs, snapshot.table
+        everybody = kinds.of(beliefs, list(range(len(table))))
+        self.left[b] = beliefs.left / (kinds.peak[everybody] * slot_s)
         self.count[b], self.rows[b], self.room[b] = n, ranked, 1.0 + TINY
-        kind = jobs.kind[b, :n] = kinds.of(beliefs, ranked.tolist())
+        kind = jobs.kind[b, :n] = everybody[ranked]
         parts = kinds.demand[kind] / capacity(snapshot)
         parts = jobs.parts[b, :n] = np.where(np.isnan(parts), parts[:, :, :1], parts)
-        jobs.undone[b, :n] = left / table.column(C.TOTAL)[ranked]
-        jobs.left[b, :n] = left / (kinds.peak[kind] * slot_s)
+        jobs.undone[b, :n] = beliefs.left[ranked] / table.column(C.TOTAL)[ranked]
+        jobs.left[b, :n] = self.left[b][ranked]
         jobs.age[b, :n] = (snapshot.now_s - table.column(C.ARRIVAL)[ranked]) / slot_s
         need = kinds.least[kind][:, None] * parts[:, 0] + parts[:, 1]
         self.smallest[b] = need.sum(axis=0)
@@ -152,12 +155,6 @@ class Slots:
         fits &= self.jobs.may[:, :n]
         mask[:, 1 : 1 + ACTIONS * n] = fits.reshape(self.batch, -1)
         return Observation(self.jobs.features, self.cluster, mask)
-
-    def left(self, b: int, age: float = 0.0) -> Floats:
-        """Work left, in slots at the peak speed, of the jobs of slot b that are at least so many slots old."""
-        n = int(self.count[b])
-        left: Floats = self.jobs.left[b, :n][self.jobs.age[b, :n] >= age - TINY]
-        return left
 
     def sizes(self, b: int) -> Sizes:
         """Return the sizes that slot b has come to, in the order of its ranking."""
