@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -13,8 +15,8 @@ from trainyard.reproduce.dl2_ring_workload import (
     MOST_REQUESTED,
     RingSetting,
     philly_jobs,
-    ring_scenarios,
 )
+from trainyard.reproduce.dl2_splits import episode
 
 SMALL = RingSetting(nodes=2, jobs=12)
 
@@ -22,9 +24,8 @@ SMALL = RingSetting(nodes=2, jobs=12)
 def test_the_same_seed_gives_the_same_jobs():
     assert philly_jobs(SMALL, 3) == philly_jobs(SMALL, 3)
     assert philly_jobs(SMALL, 3) != philly_jobs(SMALL, 4)
-    scenario = ring_scenarios(SMALL, first=3)
-    assert scenario(1).jobs == philly_jobs(SMALL, 4)
-    assert scenario(0).speed is scenario(1).speed
+    assert episode(SMALL, 4).jobs == philly_jobs(SMALL, 4)
+    assert episode(SMALL, 3).speed is episode(SMALL, 4).speed
 
 
 def test_jobs_are_elastic_and_keep_their_batch():
@@ -46,7 +47,7 @@ def test_jobs_come_at_the_rate_of_the_load(load):
 
 
 def test_episodes_are_decided_by_workers_only():
-    env, draw = BatchEnv(ring_scenarios(SMALL), 2, episodes=2), np.random.default_rng(0)
+    env, draw = BatchEnv(partial(episode, SMALL), 2, episodes=2), np.random.default_rng(0)
     seen = env.reset()
     while not env.idle:
         of_jobs = seen.mask[:, 1:].reshape(2, -1, ACTIONS)

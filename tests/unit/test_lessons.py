@@ -45,16 +45,17 @@ def test_the_steps_lead_where_the_teacher_is(scenario, teacher):
     assert reached > 20
 
 
-def test_a_job_grows_in_the_proportion_it_ends_with():
-    job = on_testbed(0).jobs[0]
+def test_a_job_grows_along_the_fastest_way():
+    job = next(job for job in on_testbed(0).jobs if job.model == "resnet-50")
     alone = Scenario(CLUSTER, [Job(**{**fields(job), "arrival_s": 0.0})], 300.0)
     moment = next(watch(alone, parse_policy("drf")))
     slots, path = Slots(1, Features()), []
     slots.open(0, moment.snapshot, moment.ranked, 300.0)
-    while (action := toward(slots, [Sizes(np.array([3]), np.array([6]))], slots.observe().mask)[0]) != STOP:
+    while (action := toward(slots, [Sizes(np.array([3]), np.array([4]))], slots.observe().mask)[0]) != STOP:
         slots.act(np.array([0]), np.array([action]))
         path.append(tuple(int(size[0]) for size in slots.sizes(0)[:2]))
-    assert path == [(1, 2), (2, 3), (2, 4), (3, 5), (3, 6)]
+    # Measured with one worker: 15.8, 28.7, 46.7 and 47.2 samples/s; then 38.2 with three workers.
+    assert path == [(1, 2), (1, 3), (1, 4), (2, 4), (3, 4)]
 
 
 def fields(job):

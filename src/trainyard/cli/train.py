@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,20 +15,13 @@ from trainyard.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
     from trainyard.learn.journal import Show
+    from trainyard.learn.networks import Kind
     from trainyard.learn.workload import Split
     from trainyard.policy.pipeline import Policy
 
 POLICIES = ("dl2",)
 NETWORKS = ("set", "window")
 LOGS = (".jsonl", ".jsonl.gz")
-# Without a teacher there is nothing to spoil: larger steps, and more tried out.
-FROM_NOTHING: dict[str, Any] = {
-    "rate": 1e-3,
-    "entropy": 0.005,
-    "value_first": 2,
-    "epochs": 3,
-    "minibatch": 1024,
-}
 
 Setting = Annotated[
     str | None,
@@ -79,9 +72,7 @@ def train(
     require_torch()
     from trainyard.files.output import prepare_out_dir, prepare_out_file
     from trainyard.learn.journal import Journal
-    from trainyard.learn.rl import Settings
-    from trainyard.learn.training import Training, train
-    from trainyard.learn.warmup import Imitation
+    from trainyard.learn.training import plan_of, train
     from trainyard.policy.dl2.weights import save_weights
 
     prepare_out_file(out)
@@ -89,13 +80,8 @@ def train(
     phases: tuple[tuple[float, Split], ...] = ((1.0, split),)
     if warm_up_on is not None:
         phases = ((1 / 3, episodes(warm_up_on, None, None, None, slot_s, episode_jobs)), *phases)
-    plan = Training(
-        _teacher(teacher),
-        phases,
-        "set" if network == "set" else "window",
-        imitation=Imitation(decisions=decisions, seed=seed),
-        rl=Settings(seed=seed, iterations=iterations, **(FROM_NOTHING if teacher == "none" else {})),
-    )
+    kind: Kind = "set" if network == "set" else "window"
+    plan = plan_of(_teacher(teacher), phases, kind, decisions, iterations, seed)
     directory = prepare_out_dir(log) if log is not None else None
     made = {"command": " ".join(["trainyard", *sys.argv[1:]]), "seed": str(seed)}
     with _shown(decisions, iterations) as show:

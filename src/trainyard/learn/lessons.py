@@ -2,8 +2,8 @@
 
 A teacher is any policy of this project, or any scheduler whose decisions were written down. It says how big
 each job is in a slot; to imitate it one needs the steps. They are taken in the order of dominant shares, the
-smallest first, and each job grows in the proportion of workers and servers that it ends with, so that
-wherever the steps end, the slot is a smaller version of the teacher's.
+smallest first, and each job grows along the way that brings most speed per task at every step, so that
+wherever the steps end, what was given so far is of use.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from trainyard.engine.simulator import Options, Simulator
 from trainyard.learn.episode import Scenario
 from trainyard.model.allocation import Allocation
-from trainyard.model.cluster import Ints
+from trainyard.model.cluster import Floats, Ints
 from trainyard.policy.dl2.features import Features, Singles
 from trainyard.policy.dl2.kinds import Bools
 from trainyard.policy.dl2.slot import ACTIONS, BOTH, SERVER, STOP, WORKER, Slots
@@ -108,9 +108,9 @@ def toward(slots: Slots, aims: list[Sizes | None], mask: Bools) -> Ints:
             aim[0, b, : sizes.gpus.size] = sizes.gpus
             aim[1, b, : sizes.gpus.size] = sizes.gpus if sizes.servers is None else sizes.servers
     has = np.stack([slots.jobs.workers, slots.jobs.servers])
-    wants = _wanted(has, aim, slots.kinds.apart[slots.jobs.kind])
-    legal = wants * mask[:, 1:].reshape(slots.batch, slots.width, ACTIONS)
-    best = legal.argmax(axis=2)
+    wanted = _wanted(has, aim, slots.kinds.apart[slots.jobs.kind])
+    legal = wanted & mask[:, 1:].reshape(slots.batch, slots.width, ACTIONS)
+    best = np.where(legal, _gains(slots), -np.inf).argmax(axis=2)
     parts = slots.jobs.parts
     share = (has[0][..., None] * parts[:, :, 0] + has[1][..., None] * parts[:, :, 1]).max(axis=2)
     share = np.where(legal.any(axis=2), share, np.inf)
@@ -118,18 +118,26 @@ def toward(slots: Slots, aims: list[Sizes | None], mask: Bools) -> Ints:
     return np.where(np.isfinite(share[rows, j]), 1 + ACTIONS * j + best[rows, j], STOP)
 
 
-def _wanted(has: Ints, aim: Ints, apart: Bools) -> Ints:
-    """How much each action is wanted: 2 what comes next in proportion, 1 what is lacking as well, 0 not."""
+def _wanted(has: Ints, aim: Ints, apart: Bools) -> Bools:
+    """Whether each action (B, J, 3) is on the way."""
     lacks = has < aim
-    far = has / np.maximum(aim, 1)
-    wants: Ints = np.zeros((*has.shape[1:], ACTIONS), dtype=np.int64)
-    wants[..., WORKER] = lacks[0]
-    wants[..., SERVER] = lacks[1]
-    wants[..., BOTH] = lacks.all(axis=0)
-    for which, first in ((WORKER, far[0] < far[1]), (SERVER, far[1] < far[0]), (BOTH, far[0] == far[1])):
-        wants[..., which] += first & (wants[..., which] > 0)
+    wanted: Bools = np.zeros((*has.shape[1:], ACTIONS), dtype=np.bool_)
+    wanted[..., WORKER], wanted[..., SERVER], wanted[..., BOTH] = *lacks, lacks.all(axis=0)
     none = (has[0] == 0) & lacks[0]
-    wants[none] = 0
-    wants[none & apart, BOTH] = 1
-    wants[none & ~apart, WORKER] = 1
-    return wants
+    wanted[none] = False
+    wanted[none & apart, BOTH] = True
+    wanted[none & ~apart, WORKER] = True
+    return wanted
+
+
+def _gains(slots: Slots) -> Floats:
+    """Speed that each action brings per task."""
+    kinds, kind, w, p = slots.kinds, slots.jobs.kind, slots.jobs.workers, slots.jobs.servers
+    base, stride = kinds.base[kind], kinds.stride[kind]
+    more_w, more_p = np.minimum(w + 1, kinds.most_workers[kind]), np.minimum(p + 1, kinds.most_servers[kind])
+    now = kinds.speeds[base + w * stride + p]
+    gains: Floats = np.empty((*w.shape, ACTIONS))
+    gains[..., WORKER] = kinds.speeds[base + more_w * stride + p] - now
+    gains[..., SERVER] = kinds.speeds[base + w * stride + more_p] - now
+    gains[..., BOTH] = (kinds.speeds[base + more_w * stride + more_p] - now) / 2
+    return gains

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,7 +28,9 @@ from trainyard.policy.dl2.slot import ACTIONS
 from trainyard.policy.dl2.weights import Weights
 from trainyard.policy.pipeline import Policy
 
-VALIDATION = 20  # episodes that choose the best weights
+# Without a teacher there is nothing to spoil: more is tried out.
+FROM_NOTHING: dict[str, Any] = {"rate": 1e-3, "entropy": 0.005}
+VALIDATION = 36  # episodes that choose the best weights
 JUDGED = 10  # held-out episodes that give the score of a weights file
 RANGE_EPISODES = 16  # training episodes whose numbers are the ranges of a weights file
 
@@ -47,6 +50,26 @@ class Training:
     def split(self) -> Split:
         """What weights are chosen and judged by."""
         return self.phases[-1][1]
+
+
+def plan_of(
+    teacher: Policy | StrPath | None,
+    phases: tuple[tuple[float, Split], ...],
+    network: Kind,
+    decisions: int,
+    iterations: int,
+    seed: int,
+    **changes: Any,
+) -> Training:
+    """Return a training with the settings that go with its teacher, but for some changes of them."""
+    settings = {
+        "seed": seed,
+        "iterations": iterations,
+        **(FROM_NOTHING if teacher is None else {}),
+        **changes,
+    }
+    imitation = Imitation(decisions=decisions, seed=seed)
+    return Training(teacher, phases, network, imitation=imitation, rl=Settings(**settings))
 
 
 def train(

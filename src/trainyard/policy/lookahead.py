@@ -106,13 +106,17 @@ class Steps:
         return _largest(gains)
 
     def all_gains(self, speeds: Floats) -> Floats:
-        """Most speed gained per task from every size, nothing where no step brings any."""
-        best: Floats = np.zeros_like(speeds)
+        """Most speed gained per task from every size by steps with a worker, with a server, with both.
+
+        Nothing where no such step brings any.
+        """
+        best: Floats = np.zeros((3, *speeds.shape))
         for workers, servers in np.argwhere(self.per_task[: len(speeds), : speeds.shape[1]]).tolist():
             here = speeds[: len(speeds) - workers, : speeds.shape[1] - servers]
             gains = (speeds[workers:, servers:] - here) * self.per_task[workers, servers]
-            near = best[: len(here), : here.shape[1]]
-            np.maximum(near, gains, out=near)
+            for which in np.flatnonzero((workers > 0, servers > 0, workers > 0 < servers)):
+                near = best[which, : len(here), : here.shape[1]]
+                np.maximum(near, gains, out=near)
         return best
 
     def _gains(self, grower: Grower, size: Numbers) -> Floats:

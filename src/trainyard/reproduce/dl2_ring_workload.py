@@ -9,17 +9,14 @@ GPU asked for) at any size, so that more GPUs bring less and less, and resizing 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
 
-from trainyard.learn.episode import Scenario
 from trainyard.model.cluster import Cluster, uniform_cluster
 from trainyard.model.job import Job
 from trainyard.model.profile import Profile
-from trainyard.model.speed import SpeedModel
 from trainyard.model.zoo import ZOO
 from trainyard.trace.presets import Preset, preset
 from trainyard.trace.workload import Demand
@@ -45,13 +42,6 @@ class RingSetting:
 
 
 RING_SETTINGS = {"ring16": RingSetting(16, 240), "ring64": RingSetting(64, 960)}
-
-
-def ring_scenarios(setting: RingSetting, first: int = 0) -> Callable[[int], Scenario]:
-    """Return what gives the i-th episode of a setting; seeds are counted from `first`."""
-    cluster = philly_cluster(setting.nodes)
-    speed = SpeedModel(cluster)
-    return lambda number: Scenario(cluster, philly_jobs(setting, first + number), setting.slot_s, speed)
 
 
 def philly_cluster(nodes: int) -> Cluster:

@@ -4,28 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
 from trainyard.engine.simulator import Options, Simulator
 from trainyard.learn.episode import Scenario
-from trainyard.model.cluster import Cluster, Floats
+from trainyard.model.cluster import Floats
 from trainyard.model.speed import SpeedModel
-from trainyard.reproduce.dl2_ring_workload import RingSetting, philly_cluster, philly_jobs
 from trainyard.reproduce.dl2_rules import bound_slots, policy_of
+from trainyard.reproduce.dl2_splits import AnySetting, episode, ground
 from trainyard.reproduce.dl2_theirs import BOUND
-from trainyard.reproduce.dl2_workload import (
-    HELD_OUT_SEED,
-    Setting,
-    dl2_cluster,
-    dl2_trace,
-    validation_traces,
-)
+from trainyard.reproduce.dl2_workload import HELD_OUT_SEED, Setting, validation_traces
 from trainyard.reproduce.findings import Cell, Column, Table
-
-AnySetting = Setting | RingSetting
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +55,10 @@ Found = Mapping[Run, Outcome]
 
 def scenario(setting: AnySetting, trace: int, validation: bool = False) -> Scenario:
     """Return one trace of a setting: of those held out, or of the public simulator's validation traces."""
-    cluster, speed = _ground(setting)
-    if isinstance(setting, RingSetting):
-        return Scenario(cluster, philly_jobs(setting, HELD_OUT_SEED + trace), setting.slot_s, speed)
-    if validation:
+    if validation and isinstance(setting, Setting):
+        cluster, speed = ground(setting)
         return Scenario(cluster, validation_traces(setting, trace + 1)[trace], setting.slot_s, speed)
-    random = np.random.RandomState(HELD_OUT_SEED + trace)
-    return Scenario(cluster, dl2_trace(setting, random), setting.slot_s, speed)
-
-
-@cache
-def _ground(setting: AnySetting) -> tuple[Cluster, SpeedModel]:
-    """The cluster of a setting, and its speeds, worked out once in each process."""
-    cluster = (philly_cluster if isinstance(setting, RingSetting) else dl2_cluster)(setting.nodes)
-    return cluster, SpeedModel(cluster)
+    return episode(setting, HELD_OUT_SEED + trace)
 
 
 class Group(NamedTuple):

@@ -94,7 +94,11 @@ SETTINGS = {
     "mid96": Setting(96, 60, 3, 30_000),
     "small48": Setting(48, 60, 3, 80_000, most=32),
     "large": Setting(500, 200, 10, 30_000),
-    # Ours: more jobs at a time, so that who gets what matters more than what is best for each.
+    # Ours: more work, or more jobs at a time, so that who gets what matters beside what is best for each.
+    "s16e6k": Setting(16, 60, 3, 6000),
+    "n24e4k": Setting(24, 80, 5, 4000),
+    "n48e10k": Setting(48, 60, 3, 10_000),
+    "h48e4k": Setting(48, 200, 10, 4000),
     "busy16": Setting(16, 120, 10, 4000),
     "busy48": Setting(48, 200, 10, 10_000),
 }

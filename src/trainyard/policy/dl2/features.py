@@ -34,6 +34,8 @@ FIXED = (
     "dominant part of the cluster that a server takes, times jobs",
     "log workers held before",
     "log servers held before",
+    "log workers at the peak speed",
+    "log servers at the peak speed",
     "slots that a restart takes",
 )
 # Those that follow from the size given so far.
@@ -45,13 +47,15 @@ MOVING = (
     "workers, as part of the most",
     "servers, as part of the most",
     "speed, as part of the peak",
-    "speed gained by a worker, as part of the peak",
-    "speed gained by a server",
-    "speed gained by both",
+    "root of the speed gained by a worker, as part of the peak",
+    "root of the speed gained by a server",
+    "root of the speed gained by both",
     "log speed with a worker over speed",
     "log speed with a server over speed",
     "log speed with both over speed",
-    "most speed gained per task within five tasks",
+    "root of the most gained per task within five tasks, a worker among them",
+    "root of the most gained per task within five tasks, a server among them",
+    "root of the most gained per task within five tasks, both among them",
     "work left, log slots at this speed",
 )
 CLUSTER = (
@@ -89,8 +93,9 @@ class Features:
         values[6:8] = jobs.parts[b, :n].max(axis=2).T * n
         values[8] = np.log1p(held)
         values[9] = np.log1p([0 if holds is None else holds.servers for holds in has])
-        values[10] = [snapshot.restart_cost(job) for job in each]
-        values[10] /= slot_s
+        values[10:12] = np.log1p(slots.kinds.best[:, jobs.kind[b, :n]])
+        values[12] = [snapshot.restart_cost(job) for job in each]
+        values[12] /= slot_s
         if self.names:
             number = self.number(slots.kinds.names)[jobs.kind[b, :n]]
             values[len(FIXED) : len(FIXED) + len(self.names)] = (
@@ -122,10 +127,11 @@ class Features:
         np.log1p([w, p], out=values[2:4])
         values[4], values[5] = w / most_w, p / np.maximum(most_p, 1)
         values[6] = now
-        np.subtract(speeds[1:], now, out=values[7:10])
+        gained = speeds[1:] - now
+        values[7:10] = np.copysign(np.sqrt(np.abs(gained)), gained)  # small gains decide, so roots
         np.subtract(log[1:], log[0], out=values[10:13])
-        values[13] = kinds.ahead[here + p]
-        values[14] = np.log1p(np.minimum(left, LONG))
+        values[13:16] = np.sqrt(kinds.ahead[:, here + p])
+        values[16] = np.log1p(np.minimum(left, LONG))
         return values.T
 
     def of_clusters(self, slots: Slots, at: Ints) -> None:

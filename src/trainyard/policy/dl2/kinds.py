@@ -26,10 +26,12 @@ class Kinds:
 
     def __init__(self) -> None:
         self.speeds: Floats = np.zeros(0)
-        self.ahead: Floats = np.zeros(0)  # most speed gained per task within five tasks, as part of the peak
+        # Most speed gained per task within five tasks, a worker, a server, both among them; part of the peak.
+        self.ahead: Floats = np.zeros((3, 0))
         self.base: Ints = np.zeros(0, dtype=np.int64)
         self.stride: Ints = np.zeros(0, dtype=np.int64)
         self.peak: Floats = np.zeros(0)
+        self.best: Ints = np.zeros((2, 0), dtype=np.int64)  # workers and servers at the peak
         self.least: Ints = np.zeros(0, dtype=np.int64)
         self.most_workers: Ints = np.zeros(0, dtype=np.int64)
         self.most_servers: Ints = np.zeros(0, dtype=np.int64)
@@ -64,8 +66,11 @@ class Kinds:
         self.base = np.append(self.base, self.speeds.size)
         self.stride = np.append(self.stride, speeds.shape[1])
         self.speeds = np.append(self.speeds, speeds)
-        self.ahead = np.append(self.ahead, self._steps.all_gains(speeds) / peak)
+        ahead = self._steps.all_gains(speeds).reshape(3, -1) / peak
+        self.ahead = np.append(self.ahead, ahead, axis=1)
         self.peak = np.append(self.peak, peak)
+        best = np.array(divmod(int(speeds.argmax()), speeds.shape[1]))
+        self.best = np.append(self.best, best[:, None], axis=1)
         self.least = np.append(self.least, job.least_gpus)
         self.most_workers = np.append(self.most_workers, beliefs.most(row))
         self.most_servers = np.append(self.most_servers, min(job.most_gpus, MOST_SERVERS) if apart else 0)

@@ -47,6 +47,7 @@ class Dl2(Size):
         self.weights: Weights = load_weights(weights)
         self.draw = draw
         self.fallback = fallback
+        self.asked = self.left = 0  # decisions so far, and those that the fallback took
         self._slots: Slots | None = None  # only to spare work: speeds of kinds of jobs that were there before
         self._speed: object = None
 
@@ -59,7 +60,9 @@ class Dl2(Size):
             return Sizes(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
         slots = self._open(snapshot, ranked)
         doubt = self._doubt(slots)
+        self.asked += 1
         if doubt:
+            self.left += 1
             sizes = FALLBACKS[self.fallback]().sizes(snapshot, ranked)
             return sizes._replace(notes={**sizes.notes, "dl2": f"{self.fallback} decided: {doubt}"})
         decide(slots, self.weights, self._random(snapshot))
