@@ -11,7 +11,16 @@ from trainyard.reproduce.dl2_theirs import AVERAGE_JCT, BETTER_THAN_DRF, BETTER_
 from trainyard.reproduce.dl2_workload import SETTINGS
 from trainyard.reproduce.findings import Cell, Column, Table
 
-TRACES = {"testbed": 10, "s16e3k": 10, "n48e4k": 10, "mid96": 10, "large": 3, "busy16": 10, "busy48": 10}
+TRACES = {
+    "testbed": 10,
+    "s16e3k": 10,
+    "n48e4k": 10,
+    "h48e4k": 10,
+    "mid96": 10,
+    "large": 3,
+    "busy16": 10,
+    "busy48": 10,
+}
 QUICK_TRACES = {"testbed": 10, "s16e3k": 2, "busy16": 2}
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from trainyard.report.canvas import INK, labelled, new_figure, png_bytes
 from trainyard.report.palette import POLICY_LIGHT
 from trainyard.reproduce.dl2_theirs import BOUND
@@ -60,6 +62,50 @@ def draw_allreduce(table: Table, policies: Sequence[str]) -> dict[str, bytes]:
         labelled(axes, "load", "average JCT / bound", str(name))
     _legend(figure, panels[0], 5)
     return {"dl2-allreduce.png": png_bytes(figure)}
+
+
+def draw_learning(table: Table) -> dict[str, bytes]:
+    """Agreement with the teacher, then JCT on validation traces: the mean over seeds, and all of them."""
+    records: Rows = table.records()
+    figure = new_figure(9, 3.2)
+    panels = figure.subplots(1, 2)
+    main = [row for row in records if row["training"] == "main"]
+    _band(panels[0], [row for row in main if row["part"] == "warm-up"], "main")
+    labelled(panels[0], "decisions imitated", "agreement with the teacher")
+    _band(panels[1], [row for row in main if row["part"] == "rl"], "main")
+    labelled(panels[1], "iterations of reinforcement learning", "average JCT, validation (slots)")
+    return {"dl2-learning.png": png_bytes(figure), **_draw_variants(records)}
+
+
+def _draw_variants(records: Rows) -> dict[str, bytes]:
+    """JCT on validation traces over iterations, a line for each variant."""
+    figure = new_figure(9, 4.2)
+    axes = figure.subplots()
+    names = [name for name in _values(records, "training") if name != "main"]
+    for i, name in enumerate(names):
+        own = [row for row in records if row["training"] == name and row["part"] == "rl"]
+        _band(axes, own, str(name), i)
+    labelled(axes, "iterations of reinforcement learning", "average JCT, validation (slots)")
+    _legend(figure, axes, 3)
+    return {"dl2-ingredients.png": png_bytes(figure)}
+
+
+def _band(axes: Any, records: Rows, name: str, number: int = 0) -> None:
+    """The mean over seeds as a line, from the lowest to the highest as a band."""
+    seeds = _values(records, "seed")
+    curves = [[row for row in records if row["seed"] == seed] for seed in seeds]
+    length = min(map(len, curves), default=0)
+    steps = [float(row["step"] or 0) for row in curves[0][:length]] if curves else []
+    numbers = np.array([[float(row["number"] or 0) for row in curve[:length]] for curve in curves])
+    colour, dash = (
+        POLICY_LIGHT[number % len(POLICY_LIGHT)],
+        ("solid", "dashed")[number // len(POLICY_LIGHT) % 2],
+    )
+    if length:
+        axes.fill_between(
+            steps, numbers.min(axis=0), numbers.max(axis=0), color=colour, alpha=0.2, linewidth=0
+        )
+        axes.plot(steps, numbers.mean(axis=0), color=colour, linestyle=dash, label=name, linewidth=1.8)
 
 
 def _lines(axes: Any, records: Rows, along: str, rules: Sequence[str]) -> None:

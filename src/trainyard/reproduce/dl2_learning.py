@@ -1,4 +1,4 @@
-"""DL2 learns: one training with several seeds, and what becomes of it without each of its ingredients."""
+"""One training of DL2, and how good its policy is on held-out traces."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from trainyard.reproduce.dl2_splits import AnySetting, split_of
 
 Judged = tuple[tuple[AnySetting, int], ...]  # settings, and how many held-out traces of each
 Changes = tuple[tuple[str, Any], ...]  # fields of learn.rl.Settings, and their values
-LEARNT_IN = ("testbed", "s16e3k", "s16e6k", "n24e4k", "busy16", "n48e10k")
 
 
 @dataclass(frozen=True, slots=True)
