@@ -22,7 +22,7 @@ from trainyard.profiling.measure import Copy, Listener, Window
 WINDOW_S = 0.9
 LEAST_ROUNDS = 3
 MOST_TIMES = 3
-SURE = 0.02
+SURE = 0.015
 SLUMP = 0.6  # of the speed before the first pause
 MEAN = "its reports are means over a longer time"
 
