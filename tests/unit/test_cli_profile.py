@@ -15,7 +15,7 @@ import pytest
 from trainyard.cli.main import run
 from trainyard.files.profiles_file import load_profiles
 from trainyard.model.profile import Profile
-from trainyard.profiling import measure, profiler, share
+from trainyard.profiling import profiler, share, turns
 
 TRAINYARD = Path(sys.executable).with_name("trainyard")
 SCRIPT = """\
@@ -33,7 +33,7 @@ AXIS = ["--dataset-gb", "100", "--sample-kb", "100", "--storage-mbps", "20"]
 def command(tmp_path, capfd, monkeypatch):
     """Run a command in this process, on a machine that says it has eight CPUs, and return what it printed."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(measure, "WINDOW_S", 0.005)
+    monkeypatch.setattr(turns, "WINDOW_S", 0.005)
     for module in (share, profiler):
         monkeypatch.setattr(module, "available_cpus", lambda: list(range(8)))
     (tmp_path / "train.py").write_text(SCRIPT)
@@ -92,7 +92,6 @@ def test_a_light_script(command):
     assert found["gain"] == 1
     assert len(found["points"]) == 3
     assert found["model_error"] == pytest.approx(0, abs=1e-5)
-    assert found["measured_again"] == []
     assert "speed does not depend on CPUs: 1.00x from 1 to 8 CPUs" in found["remarks"]
     assert "memory is taken not to matter: no dataset size is given" in found["remarks"]
     assert "cpu_s_per_sample" not in found["profile"].get("input", {})
@@ -196,19 +195,23 @@ def interruptible():
 
 @pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
-def test_interrupting_ends_the_script(tmp_path, kind):
-    code = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(600)"
-    args = [TRAINYARD, "profile", "--cpus", "1", "--out", "p.yaml", "--", sys.executable, "-c", code]
+def test_interrupting_ends_all_copies_of_the_script(tmp_path, kind):
+    code = (
+        "import os, time; open('pids', 'a').write(f'{os.getpid()} ')\n"
+        "while True: print('9 samples/s'); time.sleep(0.1)"
+    )
+    args = [TRAINYARD, "profile", "--cpus", "0.5,1", "--out", "p.yaml", "--", sys.executable, "-c", code]
     with subprocess.Popen(args, cwd=tmp_path, stdout=-1, stderr=-1, text=True) as running:
-        pid = tmp_path / "pid"
+        pids = tmp_path / "pids"
         deadline = time.monotonic() + 30
-        while not (pid.exists() and pid.read_text()) and time.monotonic() < deadline:
+        while not (pids.exists() and len(pids.read_text().split()) == 2) and time.monotonic() < deadline:
             time.sleep(0.02)
         running.send_signal(kind)
         out, err = running.communicate()
     assert (running.returncode, out, err) == (1, "", "trainyard: error: interrupted\n")
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(pid.read_text()), 0)
+    for pid in map(int, pids.read_text().split()):
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
     assert not (tmp_path / "p.yaml").exists()
 
 

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from trainyard.profiling.measure import Point
-from trainyard.profiling.points import trace_curve
+from trainyard.profiling.points import TOGETHER, trace_curve
+from trainyard.profiling.turns import Point
 
 GRID = [float(cpus) for cpus in range(1, 25)]
 
 
+class Compared:
+    """Speeds of counts, all of them known anew after each comparison."""
+
+    def __init__(self, speed):
+        self.speed, self.asked, self.known = speed, [], set()
+
+    def __call__(self, counts):
+        self.asked.append(list(counts))
+        self.known.update(counts)
+        return {cpus: Point(cpus, self.speed(cpus), 9, 0.0) for cpus in self.known}
+
+
 def traced(speed, grid=GRID):
-    return trace_curve(grid, lambda cpus: Point(cpus, speed(cpus), 9, 0.0))
+    return trace_curve(grid, Compared(speed))
 
 
 def measured(curve):
@@ -60,24 +72,31 @@ def test_what_cannot_be_foretold_is_measured():
     assert curve.held_out_error > 0.1
 
 
-@pytest.mark.parametrize("wrong", [1, 1.5, 2])
-def test_what_contradicts_is_measured_again(wrong):
-    calls = []
+def test_a_count_is_compared_with_the_ends_of_its_stretch():
+    compare = Compared(lambda cpus: min(cpus, 5.0))
+    curve = trace_curve(GRID, compare)
+    assert compare.asked[0] == [1, 24]
+    assert compare.asked[1] == [1, 5, 24]
+    assert all(len(counts) <= TOGETHER for counts in compare.asked)
+    for i, (low, new, high) in enumerate(compare.asked[1:], 1):
+        before = {cpus for counts in compare.asked[:i] for cpus in counts}
+        assert low < new < high
+        assert new not in before >= {low, high}
+    assert {cpus for counts in compare.asked for cpus in counts} == set(measured(curve))
 
-    def measure(cpus):
-        calls.append(cpus)
-        slow = 0.7 if cpus == wrong and calls.count(cpus) == 1 else 1.0
-        return Point(cpus, 100.0 * cpus * slow, 9, 0.0)
 
-    curve = trace_curve([1, 1.5, 2], measure)
-    assert calls == [2, 1, 1.5, 1, 1.5, 2]
-    assert curve.again == (1, 1.5, 2)
-    assert [point.samples_per_s for point in curve.points] == [100, 150, 200]
+def test_three_counts_are_compared_at_once():
+    compare = Compared(lambda cpus: 100 * cpus)
+    curve = trace_curve([1, 1.5, 2], compare)
+    assert compare.asked == [[1, 1.5, 2]]
     assert curve.held_out_error == pytest.approx(0)
 
 
-def test_a_knee_is_no_contradiction():
-    assert all(traced(lambda cpus, knee=knee: min(cpus, knee)).again == () for knee in GRID)
+def test_all_points_are_of_the_last_comparison():
+    compare = Compared(lambda cpus: cpus * len(compare.asked))
+    curve = trace_curve(GRID, compare)
+    assert [point.samples_per_s for point in curve.points] == [2, 26, 48]
+    assert curve.held_out_error == pytest.approx(0)
 
 
 @pytest.mark.parametrize("grid", [[2.0], [1.0, 2.0]])

@@ -73,6 +73,20 @@ def test_who_uses_less_is_left_alone(monkeypatch):
     assert group.used_s - before == pytest.approx(1.5, rel=0.05)
 
 
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_pause_saves_nothing_up(monkeypatch, stopped):
+    group, kept = Group(monkeypatch, 2), Quota(1.5, 2)
+    group.live(kept, 1.0)
+    while group.stopped != stopped:
+        group.live(kept, 0.001)
+    kept.pause(1, group.now_s)
+    group.now_s += 5.0
+    assert kept.stopped is stopped
+    before = group.used_s
+    group.live(kept, 1.0)
+    assert group.used_s - before == pytest.approx(1.5, rel=0.06)
+
+
 def test_whole_cpus_need_no_quota(monkeypatch):
     group = Group(monkeypatch, 2)
     assert Quota(2.0, 2).keep(1, 0.0) == float("inf")

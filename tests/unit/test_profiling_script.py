@@ -12,28 +12,34 @@ from pathlib import Path
 import pytest
 
 from trainyard.errors import InputError
-from trainyard.profiling import contention, measure
+from trainyard.profiling import contention, measure, turns
 from trainyard.profiling.contention import Usage, lost_share
-from trainyard.profiling.pace import Pace
+from trainyard.profiling.measure import Listener
 from trainyard.profiling.processes import members
 from trainyard.profiling.reports import speed_in
 from trainyard.profiling.script import Script
 from trainyard.profiling.share import CpuShare, available_cpus, environment
+from trainyard.profiling.turns import Turns
 
 REPORTS = "import time\nfor speed in {}: print(speed, 'samples/s'); time.sleep(0.01)\n"
 
 
 @pytest.fixture(autouse=True)
 def _short_windows(monkeypatch):
-    monkeypatch.setattr(measure, "WINDOW_S", 0.005)
+    monkeypatch.setattr(turns, "WINDOW_S", 0.005)
 
 
 def python(code):
     return [sys.executable, "-c", code]
 
 
+def measured_command(command, seconds=0.01, **more):
+    with Turns(command, seconds, Listener(**more)) as taking:
+        return taking.compare([1.0])[1.0]
+
+
 def measured(code, seconds=0.01, **more):
-    return measure.measure(python(code), 1.0, seconds, **more)
+    return measured_command(python(code), seconds, **more)
 
 
 def complaint(code, **more):
@@ -97,15 +103,7 @@ def test_lines_that_report_a_speed(line, speed):
 
 def test_the_first_reports_do_not_count():
     point = measured(REPORTS.format("[1, 2, 60, 60, 60]"))
-    assert (point.cpus, point.samples_per_s, point.reports) == (1.0, 60, 3)
-
-
-def test_a_second_measurement_adds_to_the_first():
-    windows = []
-    first = measured(REPORTS.format("[1, 2, 60, 60, 60]"), earlier=windows)
-    second = measured(REPORTS.format("[1, 2, 80, 80, 80]"), earlier=windows)
-    assert (first.samples_per_s, first.reports) == (60, 3)
-    assert (second.samples_per_s, second.reports) == (70, 6)
+    assert (point.cpus, point.samples_per_s, point.reports) == (1.0, pytest.approx(60), 3)
 
 
 def test_a_measurement_ends_by_itself():
@@ -170,9 +168,9 @@ def test_too_few_reports_are_explained():
 
 def test_commands_that_cannot_run(tmp_path):
     with pytest.raises(InputError, match="command 'no-such-thing' not found; check its name and the PATH"):
-        measure.measure(["no-such-thing"], 1.0, 1.0)
+        measured_command(["no-such-thing"])
     with pytest.raises(InputError, match="cannot be run: Permission denied; check it"):
-        measure.measure([str(tmp_path)], 1.0, 1.0)
+        measured_command([str(tmp_path)])
 
 
 STUBBORN = """
@@ -257,28 +255,6 @@ def window(ran_s, all_s, threads, cpus=1.0):
 )
 def test_what_others_took(ran_s, all_s, threads, cpus, lost):
     assert window(ran_s, all_s, threads, cpus) == pytest.approx(lost)
-
-
-def test_windows_at_full_pace_count():
-    pace = Pace()
-    windows = measure._Windows(os.getpgrp(), CpuShare(1.0), 0.01, pace, [])
-    pace.best = 100.0
-    windows.done = [measure.Window(speed, 0.0, speed + 50) for speed in (20.0, 29.0, 44.0, 46.0, 48.0)]
-    assert windows.point().samples_per_s == 46
-    windows.done = [measure.Window(10.0 * i, 0.0, 50.0 + i) for i in range(4)]
-    assert windows.point().samples_per_s == 25  # none is at full pace: the best of what there is
-    windows.done = [measure.Window(9.0, lost, 100.0) for lost in (0.0, 0.0, 0.05, 0.6)]
-    assert windows.point().lost < 0.05  # the last one is far noisier than the others
-
-
-def test_the_pace_is_taken_now_and_then():
-    pace = Pace()
-    pace.look(available_cpus())
-    pace.look(available_cpus())
-    assert pace.since_last() == pace.since_last() == pace.best > 0
-    absent = Pace()
-    absent.look([10**5])
-    assert absent.since_last() == 0
 
 
 def test_usage_of_this_process():

@@ -179,7 +179,6 @@ def _as_data(found: Profiled, lines: list[str]) -> dict[str, Any]:
         "gain": found.gain,
         "error": found.error,
         "model_error": found.model_error,
-        "measured_again": list(found.curve.again),
         "remarks": lines,
         "profile": profile_record(found.profile),
     }

@@ -1,34 +1,25 @@
-"""Measuring how fast a script trains with a share of the CPUs.
+"""Measuring how fast a copy of a script trains with its share of the CPUs, in one of its turns.
 
-The script says its speed itself, in lines (`reports`). The first ones are warm-up and do not count. Lines are
-gathered in short windows; what other programs took of the script's CPUs in a window (`contention`) is added
-to its speed again. The best windows are quiet ones with the CPUs at full `pace`; the speed is the mean of the
-middle half of them.
-While there are few of those, or they differ a lot, the script is given up to three times its seconds.
+The script says its speed itself, in lines (`reports`). The first ones are warm-up and do not count, nor does
+the first one after a pause, which spans it. What other programs took of the script's CPUs (`contention`) is
+added to its speed again.
 """
 
 from __future__ import annotations
 
-import math
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from trainyard.errors import InputError
 from trainyard.profiling.contention import lost_share, usage
-from trainyard.profiling.pace import FULL, Pace
 from trainyard.profiling.reports import EXAMPLE, speed_in
 from trainyard.profiling.script import Script
 from trainyard.profiling.share import CpuShare
 
 WARM_UP = 2  # reports
-WINDOW_S = 0.2
-LEAST_WINDOWS = 3
-MOST_TIMES = 3
-SURE = 0.02
-QUIET = 0.1  # what a window may lose to others more than the quietest quarter
+SPANNING = 1
 PATIENCE_S = 60.0  # twice that while the script prints other lines
 SAY_S = 10.0
 HOW = f"print a line such as '{EXAMPLE}' about once a second"
@@ -37,56 +28,97 @@ Notify = Callable[[float, float], None]  # CPUs, samples/s
 Waiting = Callable[[float, float], None]  # CPUs, seconds without a report
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """A measured speed, and the share of it that other programs took and that was added again."""
+class Listener(NamedTuple):
+    """Who is told of reports and of waiting for them, and how long to wait."""
 
-    cpus: float
+    notify: Notify = lambda _cpus, _speed: None
+    waiting: Waiting = lambda _cpus, _seconds: None
+    patience_s: float = PATIENCE_S
+
+
+class Window(NamedTuple):
+    """A stretch of time: samples/s without others, the share lost to them, the reports, its seconds."""
+
     samples_per_s: float
-    reports: int
     lost: float
+    reports: int
+    seconds: float
 
 
-def measure(
-    command: Sequence[str],
-    cpus: float,
-    seconds: float,
-    notify: Notify = lambda _cpus, _speed: None,
-    pace: Pace | None = None,
-    patience_s: float = PATIENCE_S,
-    waiting: Waiting = lambda _cpus, _seconds: None,
-    earlier: list[Window] | None = None,
-) -> Point:
-    """Run a script with some CPUs until it has reported for some seconds; windows join the earlier ones."""
-    share = CpuShare(cpus)
-    with Script(command, share) as script:
-        windows = _Windows(script.group, share, seconds, pace or Pace(), [] if earlier is None else earlier)
-        silence = _Silence(patience_s, lambda seconds: waiting(cpus, seconds))
-        for line in script.lines():
-            windows.pace.look(share.numbers)
+class Copy:
+    """A copy of a script with a share of the CPUs, which runs in turns until it is ended."""
+
+    def __init__(self, command: Sequence[str], cpus: float, listener: Listener) -> None:
+        self.ended = False  # by itself
+        self._share = CpuShare(cpus)
+        self._script = Script(command, self._share)
+        self._lines = self._script.lines()
+        self._listener = listener
+        self._reports = self._windows = 0
+        self._skip = WARM_UP
+
+    def start(self) -> None:
+        """Start the script; `end` must follow."""
+        self._script.start()
+
+    def end(self) -> None:
+        """End the script."""
+        self._script.end()
+
+    def pause(self) -> None:
+        """Stop the script until its next turn."""
+        self._script.pause()
+        self._skip = SPANNING
+
+    def go_on(self) -> None:
+        """Let the script run, if it is paused; what it printed before does not count."""
+        if not self._script.paused:
+            return
+        for _ in range(2):  # what was read, and what is in the pipe
+            while next(self._lines, ""):
+                pass
+        self._script.go_on()
+
+    def turn(self, least_s: float) -> Window | None:
+        """Listen until there are reports of some seconds; None if the script has ended without another."""
+        silence = _Silence(self._listener.patience_s, lambda s: self._listener.waiting(self._share.cpus, s))
+        speeds: list[float] = []
+        used = usage(self._script.group, self._share.numbers)
+        for line in self._lines:
             speed = speed_in(line)
             if speed is not None:
-                notify(cpus, speed)
-                windows.add(speed)
-            if windows.complete():
-                return windows.point()
+                self._listener.notify(self._share.cpus, speed)
+                self._reports += 1
+                if self._skip:
+                    self._skip -= 1
+                    used = usage(self._script.group, self._share.numbers)
+                else:
+                    speeds.append(speed)
+                    if time.monotonic() - used.at_s >= least_s:
+                        break
             silence.hear(line, reported=speed is not None)
             if limit_s := silence.over():
-                raise InputError(f"'{script.name}' reported no speed for {limit_s:g} s; {HOW}")
-        return _of_ended(script, windows, cpus)
+                raise InputError(f"'{self._script.name}' reported no speed for {limit_s:g} s; {HOW}")
+        else:
+            self._check_end(speeds)
+        if not speeds:
+            return None
+        self._windows += 1
+        now = usage(self._script.group, self._share.numbers)
+        lost = lost_share(used, now, self._share.cpus)
+        return Window(statistics.median(speeds) / (1 - lost), lost, len(speeds), now.at_s - used.at_s)
 
-
-def _of_ended(script: Script, windows: _Windows, cpus: float) -> Point:
-    how = script.ending()
-    if how:
-        raise InputError(f"with {cpus:g} CPUs '{script.name}' {how}; make it run by itself first")
-    if not windows.reports:
-        raise InputError(f"'{script.name}' ended without reporting a speed; {HOW}")
-    windows.close()
-    if not windows.new:
-        few = f"ended after {windows.reports} reports, of which the first {WARM_UP} are warm-up"
-        raise InputError(f"'{script.name}' {few}; let it run longer or report more often")
-    return windows.point()
+    def _check_end(self, speeds: Sequence[float]) -> None:
+        """Refuse an end that is a failure, or came before anything was measured."""
+        self.ended, name = True, self._script.name
+        how = self._script.ending()
+        if how:
+            raise InputError(f"with {self._share.cpus:g} CPUs '{name}' {how}; make it run by itself first")
+        if not self._reports:
+            raise InputError(f"'{name}' ended without reporting a speed; {HOW}")
+        if not speeds and not self._windows:
+            few = f"ended after {self._reports} reports, of which the first {WARM_UP} are warm-up"
+            raise InputError(f"'{name}' {few}; let it run longer or report more often")
 
 
 class _Silence:
@@ -113,84 +145,3 @@ class _Silence:
         if now_s - self._printed_s > self._patience_s:
             return self._patience_s
         return 2 * self._patience_s if now_s - self._reported_s > 2 * self._patience_s else None
-
-
-class Window(NamedTuple):
-    """A stretch of time: samples/s without others, the share lost to them, the CPUs' pace, the reports."""
-
-    samples_per_s: float
-    lost: float
-    pace: float
-    reports: int = 1
-
-
-class _Windows:
-    """Reports after the warm-up, gathered in windows."""
-
-    def __init__(self, group: int, share: CpuShare, seconds: float, pace: Pace, done: list[Window]) -> None:
-        self.reports = 0
-        self.done, self._before = done, len(done)
-        self.pace = pace
-        self._group, self._share, self._seconds = group, share, seconds
-        self._speeds: list[float] = []
-        self._used = usage(group, share.numbers)
-        self._began_s = self._used.at_s
-
-    @property
-    def new(self) -> int:
-        """Windows since this measurement began."""
-        return len(self.done) - self._before
-
-    def add(self, speed: float) -> None:
-        """Take in one report."""
-        self.reports += 1
-        now_s = time.monotonic()
-        if self.reports > WARM_UP:
-            self._speeds.append(speed)
-            if now_s - self._used.at_s >= WINDOW_S:
-                self.close()
-        elif self.reports == WARM_UP:
-            self._began_s = now_s
-            self._used = usage(self._group, self._share.numbers)
-
-    def close(self) -> None:
-        """End a window, if it has reports, and begin the next."""
-        if self._speeds:
-            before, self._used = self._used, usage(self._group, self._share.numbers)
-            lost = lost_share(before, self._used, self._share.cpus)
-            speed = statistics.median(self._speeds) / (1 - lost)
-            self.done.append(Window(speed, lost, self.pace.since_last(), len(self._speeds)))
-            self._speeds = []
-
-    def complete(self) -> bool:
-        """Tell whether there is enough."""
-        lasted = time.monotonic() - self._began_s
-        if self.new < LEAST_WINDOWS or lasted < self._seconds:
-            return False
-        return lasted >= MOST_TIMES * self._seconds or _unsure(self._good()) < SURE
-
-    def point(self) -> Point:
-        """Return the mean of the middle half of the best windows."""
-        best = self._good() or sorted(self.done, key=lambda one: -one.pace)[: 1 + len(self.done) // 4]
-        speed, lost = _middle([one.samples_per_s for one in best]), _middle([one.lost for one in best])
-        return Point(self._share.cpus, speed, sum(one.reports for one in self.done), round(lost, 3))
-
-    def _good(self) -> list[Window]:
-        """Return the windows at full pace, without those that lost much more than others."""
-        full = [window for window in self.done if window.pace >= FULL * self.pace.best]
-        least = sorted(window.lost for window in full)[len(full) // 4] if full else 0.0
-        return [window for window in full if window.lost <= least + QUIET]
-
-
-def _middle(numbers: Sequence[float]) -> float:
-    """Return the mean of the middle half."""
-    aside = len(numbers) // 4
-    return statistics.mean(sorted(numbers)[aside : len(numbers) - aside])
-
-
-def _unsure(windows: Sequence[Window]) -> float:
-    """Return the standard error of the mean speed, relative to it."""
-    if len(windows) < LEAST_WINDOWS:
-        return math.inf
-    speeds = [window.samples_per_s for window in windows]
-    return statistics.stdev(speeds) / statistics.mean(speeds) / math.sqrt(len(speeds))

@@ -6,21 +6,19 @@ through the lower count. Where these bounds are close nothing needs to be measur
 proportion to the CPUs. Elsewhere the point with the widest bounds is next. What was expected there (the
 middle of the bounds) against what is measured tells the error; where it is large, both halves are looked at.
 
-A point far outside its bounds is noise: the machine was slower or faster for a while. It and its neighbours
-are measured again, a few times if need be.
+A count is measured together with the ends of its stretch, since machines drift (`turns`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from trainyard.profiling.measure import Point
+from trainyard.profiling.turns import Point
 
 TOLERANCE = 0.1
-OUTSIDE = 0.05  # of the bounds
-AGAIN = 3  # times that points which contradict each other are measured again, at most
+TOGETHER = 3  # counts compared at a time, at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +29,6 @@ class Curve:
     grid: int
     held_out_error: float | None
     widest: float  # half the widest bounds of a count that was not measured
-    again: tuple[float, ...] = ()  # counts that contradicted each other and were measured again
 
 
 class _Stretch(NamedTuple):
@@ -62,21 +59,18 @@ class _Stretch(NamedTuple):
         middle = self.inner[len(self.inner) // 2]
         return max((middle, *self.inner), key=lambda cpus: round(self.gap(cpus), 6))
 
-    def contradicts(self, point: Point) -> bool:
-        floor, ceiling = self.bounds(point.cpus)
-        return not (1 - OUTSIDE) * floor <= point.samples_per_s <= (1 + OUTSIDE) * ceiling
-
 
 def trace_curve(
-    grid: Sequence[float], measure: Callable[[float], Point], tolerance: float = TOLERANCE
+    grid: Sequence[float],
+    compare: Callable[[Sequence[float]], Mapping[float, Point]],
+    tolerance: float = TOLERANCE,
 ) -> Curve:
-    """Measure the ends of the grid, and in between what cannot be told from its neighbours."""
-    found = {cpus: measure(cpus) for cpus in dict.fromkeys((grid[-1], grid[0]))}
+    """Compare the ends of the grid, and then counts in between that cannot be told from their neighbours."""
+    found = compare(grid if len(grid) <= TOGETHER else [grid[0], grid[-1]])
 
     def stretch(low: float, high: float) -> _Stretch:
         return _Stretch(found[low], found[high], [cpus for cpus in grid if low < cpus < high])
 
-    again: tuple[float, ...] = ()
     error, known = None, 0.0
     doubtful = [(grid[0], grid[-1])]  # at least one point is always checked
     while doubtful:
@@ -84,13 +78,8 @@ def trace_curve(
         if not stretch(low, high).inner:
             continue
         middle = stretch(low, high).next()
-        found[middle] = measure(middle)
-        if not again:
-            for _ in range(AGAIN):
-                if not stretch(low, high).contradicts(found[middle]):
-                    break
-                again = (low, middle, high)
-                found.update({cpus: measure(cpus) for cpus in again})
+        if middle not in found:
+            found = compare([low, middle, high])
         error = abs(stretch(low, high).expected(middle) / found[middle].samples_per_s - 1)
         for half in ((low, middle), (middle, high)):
             gap = stretch(*half).widest()
@@ -98,4 +87,4 @@ def trace_curve(
                 doubtful.append(half)
             else:
                 known = max(known, gap)
-    return Curve(tuple(found[cpus] for cpus in sorted(found)), len(grid), error, known, again)
+    return Curve(tuple(found[cpus] for cpus in sorted(found)), len(grid), error, known)

@@ -11,12 +11,12 @@ import numpy as np
 from trainyard.model.cluster import Floats
 from trainyard.model.profile import Input, Profile, Tables
 from trainyard.profiling.fit import fit_profile
-from trainyard.profiling.measure import Notify, Point, Waiting, Window, measure
+from trainyard.profiling.measure import Listener, Notify, Waiting
 from trainyard.profiling.memory import Dataset, default_memory_gb, memory_rows
-from trainyard.profiling.pace import Pace
 from trainyard.profiling.points import Curve, trace_curve
 from trainyard.profiling.samples import Sample, Setting, predicted
 from trainyard.profiling.share import available_cpus
+from trainyard.profiling.turns import Point, Turns
 
 FLAT = 1.1
 LOST = 0.2
@@ -31,6 +31,7 @@ class Profiled:
 
     profile: Profile
     curve: Curve
+    alone: str = ""  # why the counts were measured one at a time, if they were
 
     @property
     def gain(self) -> float:
@@ -64,18 +65,14 @@ def profile_script(
     waiting: Waiting = lambda _cpus, _seconds: None,
 ) -> Profiled:
     """Run a script with some of these CPU counts and make a profile of what it reports."""
-    pace = Pace()
-    windows: dict[float, list[Window]] = {count: [] for count in cpus}
-    curve = trace_curve(
-        sorted(windows),
-        lambda count: measure(command, count, seconds, notify, pace, waiting=waiting, earlier=windows[count]),
-    )
+    with Turns(command, seconds, Listener(notify, waiting)) as turns:
+        curve = trace_curve(sorted(set(cpus)), turns.compare)
     fitted = fit_profile(_samples(curve.points), name=name or script_name(command))
     speeds = {point.cpus: point.samples_per_s for point in curve.points}
     rows = memory_rows(speeds, memory_gb or default_memory_gb(dataset), dataset, sample_kb)
     cpu_s = fitted.input.cpu_s_per_sample if fitted.input else 0.0
     given = Input(cpu_s, sample_kb, dataset.dataset_gb if dataset else 0.0)
-    return Profiled(replace(fitted, input=given, tables=Tables(cpu_memory=rows)), curve)
+    return Profiled(replace(fitted, input=given, tables=Tables(cpu_memory=rows)), curve, turns.alone)
 
 
 def fitted_speeds(profile: Profile, cpus: Floats) -> Floats:
@@ -126,9 +123,8 @@ def remarks(found: Profiled, dataset: Dataset | None) -> list[str]:
         lines.append(
             f"fitted to the other counts, the model tells one in between with {found.model_error:.1%} error"
         )
-    if found.curve.again:
-        counts = ", ".join(f"{cpus:g}" for cpus in found.curve.again)
-        lines.append(f"{counts} CPUs did not fit together at first and were measured again")
+    if found.alone:
+        lines.append(f"copies could not take turns, so each CPU count was measured alone: {found.alone}")
     between = f"from {low.cpus:g} to {high.cpus:g} CPUs"
     if found.gain < FLAT and len(points) > 1:
         lines.append(f"speed does not depend on CPUs: {found.gain:.2f}x {between}")

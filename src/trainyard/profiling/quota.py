@@ -32,7 +32,7 @@ class Quota:
     def __init__(self, cpus: float, n: int) -> None:
         self._cpus, self._spare = cpus, n - cpus
         self._full_s = self._budget_s = PERIOD_S * cpus * self._spare / n
-        self._stopped = False
+        self.stopped = False
         self._used_s: dict[int, float] = {}  # by process
         self._now_s: float | None = None
         self._looked_s = -math.inf
@@ -42,13 +42,19 @@ class Quota:
         if self._spare <= 0:
             return math.inf
         self._account(group, now_s)
-        if self._stopped and self._budget_s >= self._full_s:
+        if self.stopped and self._budget_s >= self._full_s:
             self._switch(group, stop=False)
-        elif not self._stopped and self._budget_s <= 0:
+        elif not self.stopped and self._budget_s <= 0:
             self._switch(group, stop=True)
-        if self._stopped:
+        if self.stopped:
             return max(LEAST_WAIT_S, (self._full_s - self._budget_s) / self._cpus)
         return max(LEAST_WAIT_S, self._budget_s / self._spare)
+
+    def pause(self, group: int, now_s: float) -> None:
+        """Let the budget stay as it is until the group, which somebody has stopped, is kept again."""
+        if self._spare > 0:
+            self._account(group, now_s)
+            self._now_s = None
 
     def _account(self, group: int, now_s: float) -> None:
         if now_s - self._looked_s > LOOK_S:
@@ -56,7 +62,7 @@ class Quota:
             self._used_s = {process: self._used_s.get(process, 0.0) for process, _ in members(group)}
         elapsed, self._now_s = now_s - (now_s if self._now_s is None else self._now_s), now_s
         # What a running group leaves is lost to it, but not what it could not use because this came late.
-        most = PERIOD_S * self._cpus if self._stopped else self._full_s
+        most = PERIOD_S * self._cpus if self.stopped else self._full_s
         left = self._budget_s + self._cpus * elapsed - self._used()
         self._budget_s = max(-MOST_DEBT_S, min(most, left))
 
@@ -71,6 +77,6 @@ class Quota:
         return used
 
     def _switch(self, group: int, *, stop: bool) -> None:
-        self._stopped = stop
+        self.stopped = stop
         with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended
             os.killpg(group, signal.SIGSTOP if stop else signal.SIGCONT)

@@ -32,25 +32,40 @@ class Script:
         self.name = shlex.join(command)
         self.complaint = ""  # the last line on stderr
         self._command, self._share = command, share
+        self._started = self.paused = False
 
     def __enter__(self) -> Script:
-        started = False
         try:
-            with _signals_held():
-                self._process = self._start()
-                self.group, started = self._process.pid, True
+            self.start()
         except BaseException:
-            if started:
-                self._end()
+            self.end()
             raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._end()
+        self.end()
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def start(self) -> None:
+        """Start it; whatever happens, `end` must follow."""
+        with _signals_held():
+            self._process = self._launched()
+            self.group, self._started = self._process.pid, True
+
+    def pause(self) -> None:
+        """Stop it until it goes on."""
+        self.paused = True
+        self._signal(signal.SIGSTOP)
+        self._share.quota.pause(self.group, time.monotonic())
+
+    def go_on(self) -> None:
+        """Let it run again, if its quota does."""
+        self.paused = False
+        if not self._share.quota.stopped:
+            self._signal(signal.SIGCONT)
+
+    def _launched(self) -> subprocess.Popen[bytes]:
         name = self._command[0]
         try:
             with on_cpus(self._share.numbers):  # which a child has from the thread that forks
@@ -67,15 +82,19 @@ class Script:
         except OSError as error:
             raise InputError(f"command '{name}' cannot be run: {error.strerror}; check it") from None
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """End it and all that it started, if it was started."""
+        if not self._started:
+            return
         try:
             self._signal(signal.SIGTERM)
-            self._signal(signal.SIGCONT)  # else it could not end if its quota is used up
+            self._signal(signal.SIGCONT)  # else it could not end if it is paused or its quota is used up
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(GRACE_S)
         finally:
             self._signal(signal.SIGKILL)
             self._process.wait()
+            self._started = False
             for pipe in self._pipes():
                 pipe.close()
 
@@ -115,6 +134,8 @@ class Script:
         return f"{how}: {self.complaint}" if self.complaint else f"{how} without a word on stderr"
 
     def _wait_s(self) -> float:
+        if self.paused:
+            return 0.0
         return min(LOOK_S, self._share.quota.keep(self.group, time.monotonic()))
 
     def _pipes(self) -> list[IO[bytes]]:
