@@ -61,7 +61,7 @@ def play(env, choose):
         seen, step = env.step(choose(seen))
         rewards = np.array([step.reward(kind) for kind in get_args(Reward)])
         sums += rewards.sum(axis=1)
-        assert not rewards[:, ~step.slot_end].any()
+        assert not rewards[[0, 2]][:, ~step.slot_end].any()
     return sums
 
 

@@ -42,7 +42,7 @@ def train(
     out: Annotated[str, typer.Option(help="Weights file to write (.safetensors).", metavar="FILE")],
     teacher: Annotated[
         str, typer.Option(help="Policy to imitate first, a decision log (.jsonl), or none.", metavar="P")
-    ] = "lookahead",
+    ] = "steepest",
     setting: Setting = None,
     cluster: MaybeCluster = None,
     jobs: MaybeJobs = None,
@@ -55,10 +55,10 @@ def train(
     network: Annotated[str, typer.Option(help="set (ours) or window (the paper's).", metavar="KIND")] = "set",
     decisions: Annotated[
         int, typer.Option(parser=whole, help="Decisions to imitate.", metavar="N")
-    ] = 300_000,
+    ] = 400_000,
     iterations: Annotated[
         int, typer.Option(parser=whole, help="Iterations of reinforcement learning.", metavar="N")
-    ] = 100,
+    ] = 80,
     seed: o.Seed = 0,
     log: Annotated[
         str | None,

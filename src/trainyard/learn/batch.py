@@ -12,14 +12,18 @@ from trainyard.learn.episode import Episode, Outcome, Scenario
 from trainyard.model.cluster import Floats, Ints
 from trainyard.policy.dl2.features import Features
 from trainyard.policy.dl2.kinds import Bools
-from trainyard.policy.dl2.slot import STOP, Observation, Slots
+from trainyard.policy.dl2.slot import ACTIONS, STOP, Observation, Slots
 from trainyard.policy.pipeline import Policy
 
 Reward = Literal["job-slots", "delay", "progress"]
 
 
 class Step(NamedTuple):
-    """What came of one decision of each episode; rewards come at the end of a slot and are zero before."""
+    """What came of one decision of each episode.
+
+    Rewards come at the end of a slot and are zero before, but for `delay`: what a job is known to gain in the
+    slot by an action comes with the action, and the rest at the end.
+    """
 
     job_slots: Floats  # minus the job-slots spent; their sum over an episode is minus the sum of all JCTs
     delay: Floats  # the same without the work done, in slots at each job's peak: minus JCT over the ideal
@@ -57,6 +61,7 @@ class BatchEnv:
         self._start = start
         self._last = episodes
         self._rows: Ints = np.arange(batch)
+        self._told: Floats = np.zeros(batch)  # delay of the slot that was rewarded already
 
     @property
     def idle(self) -> bool:
@@ -76,7 +81,11 @@ class BatchEnv:
         ends: Bools = actions == STOP
         goes_on = self._rows[~ends]
         if goes_on.size:
+            which = goes_on, (actions[goes_on] - 1) // ACTIONS
+            before = self.slots.delay(*which)
             self.slots.act(goes_on, actions[goes_on])
+            step.delay[goes_on] = before - self.slots.delay(*which)
+            self._told[goes_on] += step.delay[goes_on]
         seen = self.slots.observe()
         ends |= ~seen.mask[:, 1:].any(axis=1)
         for episode in self.episodes:
@@ -98,7 +107,8 @@ class BatchEnv:
         over = not self._open(b, episode)
         step.job_slots[b], step.progress[b] = episode.rewards()
         still = 0.0 if over else float(self.slots.left[b][episode.arrivals() <= began_s].sum())
-        step.delay[b] = step.job_slots[b] + left - still
+        step.delay[b] += step.job_slots[b] + left - still - self._told[b]
+        self._told[b] = 0.0
         step.slot_end[b], step.done[b] = True, over
         if over:
             self.outcomes.append(episode.outcome())

@@ -43,7 +43,7 @@ class Settings:
     """What can be turned."""
 
     seed: int = 0
-    iterations: int = 100
+    iterations: int = 80
     rows: int = 48  # episodes side by side
     group: int = 8  # rows that play the same trace; divides `rows`
     decisions: int = 512  # of each row in an iteration
@@ -52,11 +52,11 @@ class Settings:
     scale: float = 0.1  # of rewards, so that values are of moderate size
     discount: float = 0.9  # from slot to slot; none inside a slot
     trace: float = 0.9  # lambda of GAE, from slot to slot; less makes errors of the values count
-    trace_inside: float = 1.0  # lambda of GAE, from decision to decision inside a slot
+    trace_inside: float = 0.9  # lambda of GAE, from decision to decision inside a slot
     epochs: int = 3
     minibatch: int = 1536
     clip: float = 0.2  # the ratio of new to old probability counts between 1 - clip and 1 + clip
-    rate: float = 7e-4  # of learning, policy; falls to a tenth
+    rate: float = 5e-4  # of learning, policy; falls to a tenth
     value_rate: float = 2e-3
     value_first: int = 2  # iterations in which only the values are learnt, so that the warm-up is not spoilt
     most_gradient: float = 0.5  # norm
@@ -169,7 +169,8 @@ class Trainer:
         traces = (s.trace, s.trace_inside) if s.baseline else (1.0, 1.0)
         gained = advantages(rewards, values, ends > 0, dones > 0, s.discount, *traces)
         returns = gained + values[:-1]
-        gained = relative(gained, moments)
+        unexplained = float(gained.var() / max(returns.var(), 1e-9))
+        gained = even(relative(gained, moments), s.group)
         columns = [
             *(array[:-1] for array in (observations.jobs, observations.cluster, known, observations.mask)),
             np.stack([step[1] for step in steps]),
@@ -177,7 +178,6 @@ class Trainer:
             gained.astype(np.float32),
             returns.astype(np.float32),
         ]
-        unexplained = float(gained.var() / max(returns.var(), 1e-9))
         rollout = Rollout(*(column.reshape(-1, *column.shape[2:]) for column in columns))  # type: ignore[arg-type]
         return rollout, {"explained": 1 - unexplained, "reward": float(rewards.sum() / max(ends.sum(), 1))}
 
@@ -352,6 +352,13 @@ def relative(gained: Floats, moments: Ints) -> Floats:
     slot = first.T.ravel().cumsum() - 1  # of every decision, among the slots by row and time
     over: Floats = gained - others[slot].reshape(rows, steps).T
     return over
+
+
+def even(gained: Floats, group: int) -> Floats:
+    """Advantages (T, B) of a size that is the same for every trace, however many jobs it has."""
+    traces = gained.reshape(len(gained), -1, group)
+    alike: Floats = traces / (traces.std(axis=(0, 2), keepdims=True) + 1e-8)
+    return alike.reshape(gained.shape)
 
 
 def stacked(seen: Sequence[Observation]) -> Observation:

@@ -51,7 +51,7 @@ class Lookahead(Size):
     def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
         """Return GPUs and servers for each ranked row."""
         beliefs = Told(snapshot)
-        target = look_ahead(_growers(beliefs, ranked), self.ahead)
+        target = look_ahead(growers_of(beliefs, ranked), self.ahead)
         gpus, servers = target[:, 0], target[:, 1]
         if self.hysteresis:
             settle(beliefs, ranked, gpus, frozenset(), servers)
@@ -60,13 +60,9 @@ class Lookahead(Size):
 
 def look_ahead(growers: list[Grower], ahead: int) -> Ints:
     """Return workers and servers of each job, none to wait; earlier jobs come first when room is short."""
-    room, sizes, steps = ALL, [NEVER] * len(growers), Steps(ahead)
-    heap: list[tuple[float, int]] = []
-    for i, grower in enumerate(growers):
-        left = _left(room, grower, grower.least)
-        if min(left) >= 0:
-            room, sizes[i] = left, grower.least
-            heap.append((grower.share(grower.least), i))
+    steps = Steps(ahead)
+    room, sizes = smallest(growers)
+    heap = [(growers[i].share(size), i) for i, size in enumerate(sizes) if size != NEVER]
     heapq.heapify(heap)
     while heap:
         i = heap[0][1]
@@ -75,10 +71,20 @@ def look_ahead(growers: list[Grower], ahead: int) -> Ints:
         if more == NEVER:
             heapq.heappop(heap)
             continue
-        room = _left(room, grower, more)
+        room = after(room, grower, more)
         sizes[i] = size = (size[0] + more[0], size[1] + more[1])
         heapq.heapreplace(heap, (grower.share(size), i))
     return np.array(sizes, dtype=np.int64).reshape(-1, 2)
+
+
+def smallest(growers: list[Grower]) -> tuple[Vector, list[Numbers]]:
+    """Give each job its smallest size while there is room; return what is left of it, and the sizes."""
+    room, sizes = ALL, [NEVER] * len(growers)
+    for i, grower in enumerate(growers):
+        left = after(room, grower, grower.least)
+        if min(left) >= 0:
+            room, sizes[i] = left, grower.least
+    return room, sizes
 
 
 class Steps:
@@ -98,7 +104,7 @@ class Steps:
         if more is None:
             gains = self._gains(grower, size)
             more = self._known[key] = _largest(gains)
-        if min(_left(room, grower, more)) >= 0:
+        if min(after(room, grower, more)) >= 0:
             return more
         gains = self._gains(grower, size)
         takes = self.workers * grower.worker + self.servers * grower.server
@@ -133,12 +139,13 @@ def _largest(gains: Floats) -> Numbers:
     return (workers, servers) if gains.item(at) > 0 else NEVER
 
 
-def _left(room: Vector, grower: Grower, tasks: Numbers) -> Vector:
+def after(room: Vector, grower: Grower, tasks: Numbers) -> Vector:
+    """What is left of the room when a job takes these tasks."""
     return without(without(room, grower.worker, tasks[0]), grower.server, tasks[1])
 
 
-def _growers(beliefs: Beliefs, ranked: Ints) -> list[Grower]:
-    """What each ranked job could become."""
+def growers_of(beliefs: Beliefs, ranked: Ints) -> list[Grower]:
+    """Return what each ranked job could become."""
     jobs, total = beliefs.snapshot.table.jobs, capacity(beliefs.snapshot)
     weights = beliefs.snapshot.table.column(C.WEIGHT)[ranked].tolist()
     growers = []

@@ -24,6 +24,7 @@ from trainyard.policy.random_place import Random
 from trainyard.policy.sia import Sia
 from trainyard.policy.smd import Smd
 from trainyard.policy.spread import Spread
+from trainyard.policy.steepest import Steepest
 from trainyard.policy.synergy import Greedy, SynergyTune
 from trainyard.policy.tetris import Tetris
 
@@ -83,6 +84,12 @@ ENTRIES: dict[str, Entry] = {
             ("size",),
             Lookahead,
             "smallest dominant share first, its best next few workers and servers by speed; ahead=5 tasks",
+        ),
+        Entry(
+            "steepest",
+            ("size",),
+            Steepest,
+            "the next few workers and servers that save most waiting until the next round; ahead=5 tasks",
         ),
         Entry(
             "dl2",

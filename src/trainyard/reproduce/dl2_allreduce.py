@@ -18,6 +18,7 @@ POLICIES = (
     "doubling",
     "lookahead",
     "srtf+lookahead",
+    "steepest",
 )
 AGAINST = ("drf", "optimus")
 LOADS = (0.75, 1.5, 3.0)

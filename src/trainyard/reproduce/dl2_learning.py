@@ -30,9 +30,9 @@ class Learning:
     on: tuple[AnySetting, ...]
     judged: Judged
     seed: int = 0
-    iterations: int = 100  # none: imitation only
-    decisions: int = 300_000  # that are imitated
-    teacher: str = "lookahead"
+    iterations: int = 80  # none: imitation only
+    decisions: int = 400_000  # that are imitated
+    teacher: str = "steepest"
     network: Literal["set", "window"] = "set"
     changes: Changes = ()
 

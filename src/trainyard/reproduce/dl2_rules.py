@@ -143,10 +143,11 @@ def _tasks(snapshot: Snapshot, ranked: Ints) -> list[tuple[Job, Vector, Vector]]
     return [(jobs[row], *tasks_of(jobs[row], total)) for row in ranked.tolist()]
 
 
-DRF, OPTIMUS, LOOKAHEAD, ONE_WORKER = (
+DRF, OPTIMUS, LOOKAHEAD, STEEPEST, ONE_WORKER = (
     "DRF",
     "Optimus, true speeds",
     "look-ahead",
+    "steepest",
     "one worker, servers in turn",
 )
 RULES: dict[str, Callable[[], Policy]] = {
@@ -160,6 +161,7 @@ RULES: dict[str, Callable[[], Policy]] = {
     "Optimus, profiled": lambda: Policy("profiled", size=ProfiledOptimus()),
     "Optimus, learns": lambda: parse_policy("optimus(mode=learn,hysteresis=false)"),
     LOOKAHEAD: lambda: parse_policy("lookahead(hysteresis=false)"),
+    STEEPEST: lambda: parse_policy("steepest(hysteresis=false)"),
 }
 
 

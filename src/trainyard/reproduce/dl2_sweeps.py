@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from trainyard.reproduce.dl2_figures import draw_sweeps
-from trainyard.reproduce.dl2_rules import DRF, LOOKAHEAD, ONE_WORKER, OPTIMUS
+from trainyard.reproduce.dl2_rules import DRF, LOOKAHEAD, ONE_WORKER, OPTIMUS, STEEPEST
 from trainyard.reproduce.dl2_runs import Found, Group, Run, results, rows, runs
 from trainyard.reproduce.dl2_workload import KINDS, SETTINGS, Setting
 from trainyard.reproduce.findings import Table
 
 BASE = SETTINGS["s16e3k"]
-RULES = (DRF, ONE_WORKER, OPTIMUS, "Optimus, profiled", LOOKAHEAD)
+RULES = (DRF, ONE_WORKER, OPTIMUS, "Optimus, profiled", LOOKAHEAD, STEEPEST)
 FULL_TRACES, QUICK_TRACES = 10, 1
 SEEN, UNSEEN = KINDS[:4], KINDS[4:]
 NODES, RATES = (8, 12, 16, 24, 48), (1, 2, 3, 5, 8)

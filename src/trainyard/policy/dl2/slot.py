@@ -146,6 +146,16 @@ class Slots:
         jobs.may[at, j] = np.stack([more & ~(apart & none), serve & ~none, serve & more], axis=1)
         jobs.features[at, j, self.features.moving] = self.features.of_size(self, at, j)
 
+    def delay(self, at: Ints, j: Ints) -> Floats:
+        """What these jobs will lose in the slot, at their present sizes, against the peak speed, in slots."""
+        jobs, kinds = self.jobs, self.kinds
+        kind = jobs.kind[at, j]
+        size = kinds.base[kind] + jobs.workers[at, j] * kinds.stride[kind] + jobs.servers[at, j]
+        speed, left = kinds.speeds[size] / kinds.peak[kind], jobs.left[at, j]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            lasts = np.minimum(1.0, left / speed)
+        return np.where(left > 0, lasts - np.minimum(left, speed), 0.0)
+
     def observe(self) -> Observation:
         """Return what there is to decide on in all slots."""
         mask: Bools = np.zeros((self.batch, 1 + ACTIONS * self.width), dtype=np.bool_)
