@@ -68,6 +68,8 @@ CASES = (
     Case("optimus", 8192, 2000, 200.0, "fifo", None, workload="servers"),
     Case("lookahead", 8192, 2000, 200.0, "fifo", None, workload="ring"),
     Case("lookahead", 8192, 2000, 500.0, "fifo", None, workload="servers"),
+    Case("steepest", 8192, 2000, 500.0, "fifo", None, workload="ring"),
+    Case("steepest", 8192, 2000, 1000.0, "fifo", None, workload="servers"),
     Case("smd(eps=0.1,solver=lp)", 8192, 2000, 1000.0, "fifo", None, workload="servers"),
     *(
         Case("market", gpus, jobs, limit_ms, "fifo", None, repeat=3, workload=f"mixed{types}")

@@ -27,6 +27,7 @@ SIZES = [
     "doubling(mode=explore,explore_s=20)",
     "optimus(hysteresis=false)",
     "lookahead",
+    "steepest",
     "optimus(mode=learn,explore_s=20)",
     "smd",
     "smd(charge=used,utility=inverse)",

@@ -21,6 +21,7 @@ SIZES = [
     "doubling(mode=explore,explore_s=30)",
     "optimus",
     "lookahead",
+    "steepest",
     "optimus(mode=learn,explore_s=30)",
     "smd",
     "smd(solver=milp,charge=used)",
