@@ -25,17 +25,15 @@ def test_the_steps_lead_where_the_teacher_is(scenario, teacher):
     slots, reached = Slots(1, Features()), 0
     for moment in watch(scenario(2), parse_policy(teacher)):
         slots.open(0, moment.snapshot, moment.ranked, moment.slot_s)
-        start, shares = slots.sizes(0), []
+        start = slots.sizes(0)
         while True:
             mask = slots.observe().mask
             (action,) = toward(slots, [moment.sizes], mask)
             assert mask[0, action]
             if action == STOP:
                 break
-            shares.append(slots.jobs.features[0, (action - 1) // ACTIONS, slots.features.moving][0])
             slots.act(np.array([0]), np.array([action]))
-        assert shares == sorted(shares)  # who had less came first
-        reached += len(shares)
+            reached += 1
         if not moment.sizes.gpus.all():
             continue  # the teacher lets somebody wait who starts with something here, so there is less room
         workers, servers = slots.sizes(0)[:2]
@@ -45,17 +43,26 @@ def test_the_steps_lead_where_the_teacher_is(scenario, teacher):
     assert reached > 20
 
 
-def test_a_job_grows_along_the_fastest_way():
-    job = next(job for job in on_testbed(0).jobs if job.model == "resnet-50")
-    alone = Scenario(CLUSTER, [Job(**{**fields(job), "arrival_s": 0.0})], 300.0)
+def test_what_saves_most_for_its_share_comes_first():
+    named = {job.model: job for job in on_testbed(0).jobs}
+    jobs = [Job(**{**fields(named[name]), "arrival_s": 0.0}) for name in ("resnet-50", "wlm")]
+    alone = Scenario(CLUSTER, jobs, 300.0)
     moment = next(watch(alone, parse_policy("drf")))
     slots, path = Slots(1, Features()), []
     slots.open(0, moment.snapshot, moment.ranked, 300.0)
-    while (action := toward(slots, [Sizes(np.array([3]), np.array([4]))], slots.observe().mask)[0]) != STOP:
+    aim = Sizes(np.array([2, 1]), np.array([3, 3]))
+    while (action := toward(slots, [aim], slots.observe().mask)[0]) != STOP:
         slots.act(np.array([0]), np.array([action]))
-        path.append(tuple(int(size[0]) for size in slots.sizes(0)[:2]))
-    # Measured with one worker: 15.8, 28.7, 46.7 and 47.2 samples/s; then 38.2 with three workers.
-    assert path == [(1, 2), (1, 3), (1, 4), (2, 4), (3, 4)]
+        path.append(tuple(tuple(map(int, size)) for size in zip(*slots.sizes(0)[:2], strict=True)))
+    # resnet-50 has work for more than a slot; by servers it runs at 0.24, 0.44, 0.72 of its peak, and with a
+    # second worker at 0.66. wlm, at 0.33, 0.47, 0.62, has work for 0.25 slots at the peak and saves 0.24, 0.13.
+    assert path == [
+        ((1, 1), (1, 2)),
+        ((1, 2), (1, 2)),
+        ((1, 3), (1, 2)),
+        ((1, 3), (1, 3)),
+        ((2, 3), (1, 3)),
+    ]
 
 
 def fields(job):

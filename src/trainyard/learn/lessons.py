@@ -1,9 +1,8 @@
 """Lessons: what a teacher decided, as the single actions that lead there.
 
 A teacher is any policy of this project, or any scheduler whose decisions were written down. It says how big
-each job is in a slot; to imitate it one needs the steps. They are taken in the order of dominant shares, the
-smallest first, and each job grows along the way that brings most speed per task at every step, so that
-wherever the steps end, what was given so far is of use.
+each job is in a slot; to imitate it one needs the steps. Of all that lead there the one that saves most delay
+for its share of the cluster comes next, so that wherever the steps end, what was given is of most use.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ from trainyard.policy.pipeline import Policy
 from trainyard.policy.reselect import Reselection
 from trainyard.policy.snapshot import Snapshot
 from trainyard.policy.stages import Sizes
+from trainyard.policy.tasks import TINY
 
 
 class Moment(NamedTuple):
@@ -110,12 +110,9 @@ def toward(slots: Slots, aims: list[Sizes | None], mask: Bools) -> Ints:
     has = np.stack([slots.jobs.workers, slots.jobs.servers])
     wanted = _wanted(has, aim, slots.kinds.apart[slots.jobs.kind])
     legal = wanted & mask[:, 1:].reshape(slots.batch, slots.width, ACTIONS)
-    best = np.where(legal, _gains(slots), -np.inf).argmax(axis=2)
-    parts = slots.jobs.parts
-    share = (has[0][..., None] * parts[:, :, 0] + has[1][..., None] * parts[:, :, 1]).max(axis=2)
-    share = np.where(legal.any(axis=2), share, np.inf)
-    rows, j = np.arange(slots.batch), share.argmin(axis=1)
-    return np.where(np.isfinite(share[rows, j]), 1 + ACTIONS * j + best[rows, j], STOP)
+    saved = np.where(legal, _saved(slots), -np.inf).reshape(slots.batch, -1)
+    best = saved.argmax(axis=1)
+    return np.where(np.isfinite(saved.max(axis=1)), 1 + best, STOP)
 
 
 def _wanted(has: Ints, aim: Ints, apart: Bools) -> Bools:
@@ -130,14 +127,11 @@ def _wanted(has: Ints, aim: Ints, apart: Bools) -> Bools:
     return wanted
 
 
-def _gains(slots: Slots) -> Floats:
-    """Speed that each action brings per task."""
-    kinds, kind, w, p = slots.kinds, slots.jobs.kind, slots.jobs.workers, slots.jobs.servers
-    base, stride = kinds.base[kind], kinds.stride[kind]
-    more_w, more_p = np.minimum(w + 1, kinds.most_workers[kind]), np.minimum(p + 1, kinds.most_servers[kind])
-    now = kinds.speeds[base + w * stride + p]
-    gains: Floats = np.empty((*w.shape, ACTIONS))
-    gains[..., WORKER] = kinds.speeds[base + more_w * stride + p] - now
-    gains[..., SERVER] = kinds.speeds[base + w * stride + more_p] - now
-    gains[..., BOTH] = (kinds.speeds[base + more_w * stride + more_p] - now) / 2
-    return gains
+def _saved(slots: Slots) -> Floats:
+    """Delay that each action (B, J, 3) saves for the share of the cluster that it takes."""
+    at, j = np.indices((slots.batch, slots.width))
+    now = slots.delay(at, j)
+    more = ((1, 0), (0, 1), (1, 1))  # workers and servers, in the order of the actions
+    saved = np.stack([now - slots.delay(at, j, *both) for both in more], axis=2)
+    per_share: Floats = saved / np.maximum(slots.jobs.needs.max(axis=3), TINY)
+    return per_share

@@ -111,20 +111,6 @@ class Steps:
         gains *= (takes <= room).all(axis=2)[: gains.shape[0], : gains.shape[1]]
         return _largest(gains)
 
-    def all_gains(self, speeds: Floats) -> Floats:
-        """Most speed gained per task from every size by steps with a worker, with a server, with both.
-
-        Nothing where no such step brings any.
-        """
-        best: Floats = np.zeros((3, *speeds.shape))
-        for workers, servers in np.argwhere(self.per_task[: len(speeds), : speeds.shape[1]]).tolist():
-            here = speeds[: len(speeds) - workers, : speeds.shape[1] - servers]
-            gains = (speeds[workers:, servers:] - here) * self.per_task[workers, servers]
-            for which in np.flatnonzero((workers > 0, servers > 0, workers > 0 < servers)):
-                near = best[which, : len(here), : here.shape[1]]
-                np.maximum(near, gains, out=near)
-        return best
-
     def _gains(self, grower: Grower, size: Numbers) -> Floats:
         """Speed gained per task, by workers and servers added."""
         near = grower.speeds[size[0] : size[0] + self.reach, size[1] : size[1] + self.reach]

@@ -52,12 +52,14 @@ class Steepest(Size):
 def losses_of(speeds: Floats, work: float, round_s: float | None) -> Floats:
     """Return what a job loses until the next round, by its size."""
     peak = max(float(speeds.max()), FEW)
-    part = np.maximum(speeds / peak, FEW)
-    if not round_s:
-        loss: Floats = 1.0 - part
-        return loss
-    left = work / (peak * round_s)
-    loss = np.minimum(1.0, left / part) - np.minimum(left, part)
+    part = speeds / peak
+    return lost(part, np.array(work / (peak * round_s))) if round_s else 1.0 - part
+
+
+def lost(part: Floats, left: Floats) -> Floats:
+    """Return what a job loses in a round at a part of its peak speed, with work left for so many rounds."""
+    part = np.maximum(part, FEW)
+    loss: Floats = np.minimum(1.0, left / part) - np.minimum(left, part)
     return loss
 
 

@@ -10,24 +10,19 @@ import numpy.typing as npt
 
 from trainyard.model.cluster import Floats, Ints
 from trainyard.model.job import Job
-from trainyard.policy.lookahead import Steps
 from trainyard.policy.predict import MOST_SERVERS, Told
 
-AHEAD = 5  # tasks
 Bools = npt.NDArray[np.bool_]
 
 
 class Kinds:
     """A growing table of kinds of jobs.
 
-    The speed of a job of kind k with w workers and p servers is speeds[base[k] + w * stride[k] + p]; `ahead`
-    has the same layout.
+    The speed of a job of kind k with w workers and p servers is speeds[base[k] + w * stride[k] + p].
     """
 
     def __init__(self) -> None:
         self.speeds: Floats = np.zeros(0)
-        # Most speed gained per task within five tasks, a worker, a server, both among them; part of the peak.
-        self.ahead: Floats = np.zeros((3, 0))
         self.base: Ints = np.zeros(0, dtype=np.int64)
         self.stride: Ints = np.zeros(0, dtype=np.int64)
         self.peak: Floats = np.zeros(0)
@@ -42,7 +37,6 @@ class Kinds:
         self.names: list[str] = []
         self._number: dict[tuple[object, ...], int] = {}
         self._kept: list[object] = []  # so that their ids stay their own
-        self._steps = Steps(AHEAD)
 
     def of(self, beliefs: Told, rows: list[int]) -> Ints:
         """Return the kind of each row of the job table."""
@@ -66,8 +60,6 @@ class Kinds:
         self.base = np.append(self.base, self.speeds.size)
         self.stride = np.append(self.stride, speeds.shape[1])
         self.speeds = np.append(self.speeds, speeds)
-        ahead = self._steps.all_gains(speeds).reshape(3, -1) / peak
-        self.ahead = np.append(self.ahead, ahead, axis=1)
         self.peak = np.append(self.peak, peak)
         best = np.array(divmod(int(speeds.argmax()), speeds.shape[1]))
         self.best = np.append(self.best, best[:, None], axis=1)

@@ -22,6 +22,7 @@ from trainyard.policy.dl2.kinds import Bools, Kinds
 from trainyard.policy.predict import Told
 from trainyard.policy.snapshot import Column, Snapshot
 from trainyard.policy.stages import Sizes
+from trainyard.policy.steepest import lost
 from trainyard.policy.tasks import TINY, capacity
 
 C = Column
@@ -146,15 +147,14 @@ class Slots:
         jobs.may[at, j] = np.stack([more & ~(apart & none), serve & ~none, serve & more], axis=1)
         jobs.features[at, j, self.features.moving] = self.features.of_size(self, at, j)
 
-    def delay(self, at: Ints, j: Ints) -> Floats:
-        """What these jobs will lose in the slot, at their present sizes, against the peak speed, in slots."""
+    def delay(self, at: Ints, j: Ints, more_workers: int = 0, more_servers: int = 0) -> Floats:
+        """What these jobs will lose in the slot against their peak speed, in slots, with so much more."""
         jobs, kinds = self.jobs, self.kinds
         kind = jobs.kind[at, j]
-        size = kinds.base[kind] + jobs.workers[at, j] * kinds.stride[kind] + jobs.servers[at, j]
-        speed, left = kinds.speeds[size] / kinds.peak[kind], jobs.left[at, j]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            lasts = np.minimum(1.0, left / speed)
-        return np.where(left > 0, lasts - np.minimum(left, speed), 0.0)
+        workers = np.minimum(jobs.workers[at, j] + more_workers, kinds.most_workers[kind])
+        servers = np.minimum(jobs.servers[at, j] + more_servers, kinds.most_servers[kind])
+        size = kinds.base[kind] + workers * kinds.stride[kind] + servers
+        return lost(kinds.speeds[size] / kinds.peak[kind], jobs.left[at, j])
 
     def observe(self) -> Observation:
         """Return what there is to decide on in all slots."""
