@@ -147,6 +147,7 @@ class Ended:
     gpu_s: float
     restarts: int
     preemptions: int
+    left: float = 0.0  # samples that were not done
 
 
 Instruction = Start | Retune | Stop | Kill | Wake | Ended
