@@ -192,7 +192,7 @@ class Yard:
                 cells[ATTAINED][row],
                 int(cells[RESTARTS][row]),
                 record.preemptions,
-                max(left, 0.0),
+                max(left, 0.0) / cells[Column.TOTAL][row],
             )
         )
         self.table.remove(job_id)

@@ -18,6 +18,8 @@ from trainyard.policy.reselect import Reselection
 from trainyard.policy.snapshot import Column, Snapshot
 from trainyard.policy.stages import Size, Sizes
 
+NO_COSTS = Options()
+
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
@@ -27,7 +29,7 @@ class Scenario:
     jobs: Sequence[Job]
     slot_s: float
     speed: SpeedModel | None = None  # of this cluster, to share what it has worked out already
-    costs: Options = Options()  # what starts and restarts take, and the seed
+    costs: Options = NO_COSTS  # what starts and restarts take, and the seed
 
     @property
     def options(self) -> Options:

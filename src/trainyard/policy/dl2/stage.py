@@ -117,9 +117,10 @@ def decide(
             return asked
         asked += 1
         cluster = np.clip(slots.cluster[0], weights.low_cluster, weights.high_cluster)
-        scores = logits = np.where(mask, network.logits(cluster), -np.inf)
+        logits = np.where(mask, network.logits(cluster), -np.inf)
+        scores = logits.copy()
         if rng is not None:
-            scores = logits - np.log(rng.standard_exponential(scores.size))
+            scores -= np.log(rng.standard_exponential(scores.size))
         actions = _best(scores, max(1, n // AT_ONCE))
         actions = actions[: _fitting(slots, actions)]
         if taken is not None:
