@@ -37,14 +37,13 @@ from trainyard.policy.dl2.weights import Weights
 from trainyard.policy.pipeline import Policy
 
 PIECE = 10  # jobs that stay together when episodes are put together anew
-VALIDATED = 16  # episodes that choose between the weights of one lesson
+VALIDATED = 8  # episodes that say whether a lesson was of any use
 DRAWS = 2  # replays of each block that judges
 RANGED = 8  # episodes whose numbers widen the ranges of a weights file
 # Fewer decisions and larger steps than in training: there is a guard, and more to come.
 ONLINE = Settings(
     rows=16, group=4, decisions=256, minibatch=1024, epochs=3, rate=5e-4, entropy=0.001, value_first=1
 )
-NO_VALUES_YET = 4  # iterations in which only the values are learnt, the first time
 
 
 def learn(lesson: Lesson) -> Answer:
@@ -53,7 +52,7 @@ def learn(lesson: Lesson) -> Answer:
     torch.manual_seed(lesson.seed)
     stage = stage_of(lesson.policy)
     before, features = stage.weights, stage.weights.features()
-    policy, value = _networks(before, features, lesson.values)
+    policy, value, known = _networks(before, features, lesson.values)
     speed = SpeedModel(lesson.cluster)
     scene = Scenario(lesson.cluster, (), lesson.slot_s, speed, lesson.costs)
     settings = replace(
@@ -61,8 +60,8 @@ def learn(lesson: Lesson) -> Answer:
         seed=lesson.seed,
         iterations=lesson.iterations,
         leg=lesson.iterations,
-        validate=max(lesson.iterations // 3, 1),
-        value_first=NO_VALUES_YET if lesson.values is None else ONLINE.value_first,
+        validate=lesson.iterations,
+        value_first=ONLINE.value_first if known else lesson.iterations // 3,
     )
     phases = [(1.0, resampled(scene, lesson.learnt, 0))]
     trainer = Learner(policy, value, phases, features, settings, None, lesson.policy)
@@ -121,8 +120,8 @@ def resampled(scene: Scenario, blocks: Sequence[Block], salt: int) -> Source:
 
 def _networks(
     weights: Weights, features: Features, values: Mapping[str, Singles] | None
-) -> tuple[Network, Network]:
-    """The policy as it is, and values as they were or new ones."""
+) -> tuple[Network, Network, bool]:
+    """The policy as it is, values, and whether those are known from before."""
     kind: Kind = "set" if weights.kind == "set" else "window"
     arrays = weights.arrays
     hidden = len(arrays["out.weight"][0])
@@ -130,9 +129,11 @@ def _networks(
     policy = make(kind, features.of_job, features.of_cluster, ACTIONS, hidden, window)
     load_arrays(policy, arrays)
     value = make(kind, features.of_job, features.of_cluster + OF_FUTURE, 1, hidden, window)
-    if values is not None:
+    shapes = {name: array.shape for name, array in arrays_of(value).items()}
+    known = values is not None and shapes == {name: array.shape for name, array in values.items()}
+    if values is not None and known:
         load_arrays(value, values)
-    return policy, value
+    return policy, value, known
 
 
 def _ranges(policy: Network, features: Features, before: Weights, source: Source, shell: Policy) -> Ranges:

@@ -36,7 +36,7 @@ from trainyard.policy.snapshot import Snapshot
 WEIGHTS, VALUES, VERDICTS = "weights.safetensors", "values.safetensors", "verdicts.csv"
 TAKEN, REFUSED, NOTHING = "taken", "refused", "nothing better found"
 JUDGES = 3  # of so many blocks the last one judges, the others are learnt from
-FEWEST = 2  # blocks that judge
+FEWEST = 2  # blocks that judge in the first lesson
 EARLY = 1e-6  # of a slot
 
 
@@ -67,6 +67,11 @@ class Verdict(NamedTuple):
         """Whether the new weights are used."""
         return self.outcome == TAKEN
 
+    def __str__(self) -> str:
+        both = f"{self.current_jct:.3f} -> {self.candidate_jct:.3f} slots in {self.episodes} replays, "
+        judged = both if self.episodes else ""
+        return f"lesson {self.lesson} at {self.judged_s:.0f} s: {judged}{self.outcome}"
+
 
 class Online:
     """Keeps the dl2 stage of a policy learning; a `Watcher` of the engine that runs the policy."""
@@ -79,7 +84,7 @@ class Online:
         self.policy, self.stage, self.directory = policy, policy.size, directory
         self.learning = learning or Learning()
         self.history = History(self.learning.block, self.learning.blocks)
-        self.verdicts: list[Verdict] = _read_verdicts(directory / VERDICTS)
+        self.verdicts: list[Verdict] = []
         self.background = Background()
         self._values: Mapping[str, Singles] | None = None
         if (directory / WEIGHTS).exists():
@@ -87,9 +92,9 @@ class Online:
         if (directory / VALUES).exists():
             self._values = load_tensors(directory / VALUES)[0]
         self.stage.taken = []
-        self._lesson = self.verdicts[-1].lesson if self.verdicts else 0
+        self._log, self._lesson = _earlier(directory / VERDICTS)
         self._asked_s: float | None = None  # when the lesson that is under way was asked for
-        self._next = 0  # jobs that have to come before the next one
+        self._next = FEWEST * JUDGES * self.learning.block  # jobs that have to come before the next one
 
     def deciding(self, snapshot: Snapshot) -> None:
         """Take note of what happened; take new weights, and have a lesson done, if it is time."""
@@ -111,12 +116,10 @@ class Online:
         self.stage.taken = None
 
     def _ask(self, snapshot: Snapshot, slot_s: float) -> None:
-        """Have a lesson done if there is enough to learn from and to judge by."""
+        """Have a lesson done."""
         blocks = self.history.blocks()
         judged = [block for number, block in blocks.items() if number % JUDGES == JUDGES - 1]
         learnt = [block for number, block in blocks.items() if number % JUDGES != JUDGES - 1]
-        if len(judged) < FEWEST:
-            return
         self._lesson += 1
         self._asked_s, self._next = snapshot.now_s, self.history.came + self.learning.every
         lesson = Lesson(
@@ -157,7 +160,8 @@ class Online:
                 self.stage.weights = answer.weights
             save_tensors(self.directory / VALUES, answer.values, {})
         self.verdicts.append(verdict)
-        write_text_atomic(self.directory / VERDICTS, _csv(self.verdicts))
+        self._log += _line(verdict)
+        write_text_atomic(self.directory / VERDICTS, self._log)
 
 
 def _verdict(lesson: int, asked_s: float, now_s: float, answer: Answer) -> Verdict:
@@ -169,32 +173,18 @@ def _verdict(lesson: int, asked_s: float, now_s: float, answer: Answer) -> Verdi
     return Verdict(lesson, asked_s, now_s, answer.current.size, *means, outcome)
 
 
-def _csv(verdicts: Sequence[Verdict]) -> str:
+def _line(cells: Sequence[object]) -> str:
     text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(Verdict._fields)
-    rows.writerows(verdicts)
+    csv.writer(text, lineterminator="\n").writerow(cells)
     return text.getvalue()
 
 
-def _read_verdicts(path: Path) -> list[Verdict]:
-    """Read the verdicts of earlier runs."""
+def _earlier(path: Path) -> tuple[str, int]:
+    """Return what is in the log of verdicts, and the number of its last lesson."""
     if not path.exists():
-        return []
-    try:
-        rows = list(csv.DictReader(read_text(path, "verdicts of 'simulate --learn-online'").splitlines()))
-        return [
-            Verdict(
-                int(row["lesson"]),
-                float(row["asked_s"]),
-                float(row["judged_s"]),
-                int(row["episodes"]),
-                float(row["current_jct"]),
-                float(row["candidate_jct"]),
-                row["outcome"],
-            )
-            for row in rows
-        ]
-    except (KeyError, ValueError, TypeError):
-        what = "these are no verdicts of an earlier run; name another directory"
-        raise InputError(what, where=str(path)) from None
+        return _line(Verdict._fields), 0
+    text = read_text(path, "verdicts of earlier lessons")
+    last = text.splitlines()[-1].partition(",")[0] if text.startswith(_line(Verdict._fields)) else ""
+    if last.isdecimal() or last == Verdict._fields[0]:
+        return text, int(last) if last.isdecimal() else 0
+    raise InputError("these are no verdicts of earlier lessons; name another directory", where=str(path))
