@@ -71,9 +71,15 @@ def learn(lesson: Lesson) -> Answer:
     if all(np.array_equal(array, before.arrays[name]) for name, array in arrays_of(policy).items()):
         return Answer(None, values, np.zeros(0), np.zeros(0))
     ranges = _ranges(policy, features, before, resampled(scene, lesson.learnt, 2), lesson.policy)
-    made = {**before.made, "lesson": str(lesson.number)}
-    after = weights_of(policy, before.names, before.slot_s, ranges, made)
-    return Answer(after, values, *guard(lesson.policy, after, scene, lesson.judged))
+    after = weights_of(policy, before.names, before.slot_s, ranges, {})
+    current, candidate = guard(lesson.policy, after, scene, lesson.judged)
+    made = {
+        **{name: text for name, text in before.made.items() if not name.startswith("held_out")},
+        "lesson": str(lesson.number),
+        "replayed_jct_slots": f"{candidate.mean():.4f}",
+        "replayed_jct_slots_before": f"{current.mean():.4f}",
+    }
+    return Answer(replace(after, made=made), values, current, candidate)
 
 
 def guard(
