@@ -20,9 +20,8 @@ def test_a_stream_in_tables_and_a_picture(monkeypatch):
     assert [len(jct) for jct in course.jct.values()] == [WINDOWS] * 4
     assert len(course.verdicts) == 1
     assert not course.verdicts[0].outcome.startswith("lost")
-    # Until the first verdict nothing can differ.
-    whole = course.came[0] // (36 // WINDOWS)
-    assert course.jct[LEARNS][: whole - 1] == course.jct[FIXED][: whole - 1]
+    assert course.came[0] >= 30
+    assert course.jct[LEARNS][0] == course.jct[FIXED][0]  # they were over before the verdict
     tables = dl2_online.tables(True, {stream: course})
     assert [len(table.rows) for table in tables] == [WINDOWS, 1]
     assert [row["jobs so far"] for row in tables[0].records()] == [6, 12, 18, 24, 30, 36]
