@@ -25,11 +25,12 @@ from trainyard.learn.episode import Scenario  # noqa: E402
 from trainyard.learn.networks import arrays_of, load_arrays, make  # noqa: E402
 from trainyard.learn.online import REFUSED, TAKEN, VERDICTS, WEIGHTS, Learning, Online  # noqa: E402
 from trainyard.learn.play import logs_of  # noqa: E402
+from trainyard.learn.recorded import recorded  # noqa: E402
 from trainyard.policy.dl2.slot import Observation  # noqa: E402
 from trainyard.policy.dl2.weights import Weights, load_weights, read_weights, save_weights  # noqa: E402
 from trainyard.policy.grammar import parse_policy  # noqa: E402
 
-SHORT = Learning(every=20, after=2, block=5, blocks=9, iterations=3)
+SHORT = Learning(every=20, after=2, block=5, blocks=30, iterations=3)
 SCENE = Scenario(YARD, (), SETTING.slot_s)
 
 
@@ -119,7 +120,24 @@ def test_what_judges_was_never_learnt_from(bad, tmp_path):
     judged = {job.job_id for lesson in lessons for block in lesson.judged for job in block.came}
     assert judged
     assert not learnt & judged
-    assert all(len(lesson.jobs) <= 45 for lesson in lessons)
+
+
+def test_decisions_are_worth_what_came_of_them(bad, tmp_path):
+    online, _ = offered(bad, bad, tmp_path, stream(120))
+    lesson = online.background.lessons[-1]
+    found = recorded(lesson, bad.features(), SCENE)
+    times = {slot.now_s: slot for slot in lesson.slots}
+    assert len(found.first.actions) == len(found.rewards) + 1
+    slots = sorted(times)
+    first = slots.index(next(s for s in slots if s >= lesson.jobs[0].arrival_s))
+    for k, reward in enumerate(found.rewards):
+        began, ended = times[slots[first + k]], times[slots[first + k + 1]]
+        assert reward == pytest.approx(-(ended.met - began.met) / SETTING.slot_s)
+    judged = {job.arrival_s for block in lesson.judged for job in block.came}
+    learnt = {job.arrival_s for block in lesson.learnt for job in block.came}
+    used = {slots[first + k] for k in found.slot}
+    assert used & learnt
+    assert not used & (judged - learnt)
 
 
 def test_recorded_probabilities_are_those_of_the_network(tmp_path):
@@ -210,8 +228,9 @@ def test_a_killed_learner_costs_its_lesson_and_nothing_else(bad, tmp_path):
 
 
 def test_a_live_engine_does_not_wait_and_learns_what_went_wrong(bad, tmp_path):
-    online, _ = offered(bad, bad, tmp_path)
-    lesson = online.background.lessons[0]
+    online, _ = offered(bad, bad, tmp_path, stream(120))
+    lesson = online.background.lessons[-1]
+    assert recorded(lesson, bad.features(), SCENE) is not None
     background = Background()
     began = time.monotonic()
     background.ask(lesson)

@@ -32,7 +32,7 @@ class Recorded(NamedTuple):
 
     first: Rollout  # the first decision of each slot, for values; one more than there are rewards
     rewards: Floats  # of each slot
-    taken: Rollout  # all decisions
+    taken: Rollout  # decisions of slots in which blocks came that are learnt from
     slot: Ints  # of each
 
 
@@ -74,11 +74,13 @@ def recorded(lesson: Lesson, features: Features, scene: Scenario) -> Recorded | 
     trace = traced(replace(scene, jobs=lesson.jobs))
     ahead = [coming(trace, slot.now_s / slot_s) for slot in known]
     rewards = -np.diff([slot.met for slot in known]) / slot_s
-    which = [k for k, slot in enumerate(known[:-1]) for _ in slot.taken]
-    firsts = [slot.taken[0] for slot in known]
-    everyone = [one for slot in known[:-1] for one in slot.taken]
-    first = _laid_out(firsts, ahead, features)
-    taken = _laid_out(everyone, [ahead[k] for k in which], features)
+    spans = [(block.came[0].arrival_s, block.came[-1].arrival_s) for block in lesson.learnt]
+    mine = [k for k, slot in enumerate(known[:-1]) if any(a <= slot.now_s <= b for a, b in spans)]
+    which = [k for k in mine for _ in known[k].taken]
+    if not which:
+        return None
+    first = _laid_out([slot.taken[0] for slot in known], ahead, features)
+    taken = _laid_out([one for k in mine for one in known[k].taken], [ahead[k] for k in which], features)
     return Recorded(first, rewards, taken, np.array(which, dtype=np.int64))
 
 
