@@ -42,7 +42,15 @@ DRAWS = 2  # replays of each block that judges
 RANGED = 8  # episodes whose numbers widen the ranges of a weights file
 # Fewer decisions and larger steps than in training: there is a guard, and more to come.
 ONLINE = Settings(
-    rows=16, group=4, decisions=256, minibatch=1024, epochs=3, rate=1e-3, entropy=0.005, value_first=1
+    rows=16,
+    group=4,
+    decisions=256,
+    minibatch=1024,
+    epochs=3,
+    rate=1e-3,
+    entropy=0.0,
+    discount=0.9,
+    value_first=1,
 )
 
 

@@ -51,11 +51,11 @@ class Learner(Trainer):
         ends = np.ones((len(rewards), 1), dtype=np.bool_)
         scaled, s = rewards[:, None] * self.settings.scale, self.settings
         gained = advantages(scaled, at_first[:, None], ends, ~ends, s.discount, TRACE)[:, 0]
-        returns = (gained + at_first[:-1])[slot[some]]
-        merit = returns - own
+        merit = (gained + at_first[:-1])[slot[some]] - own
         # One course of events is noisy: it must not drown what is learnt in simulation.
         merit = (merit - merit.mean()) * min(1.0, rollout.advantages.std() / (merit.std() + 1e-8))
-        worth = {"advantages": merit.astype(np.float32), "returns": returns.astype(np.float32)}
+        # A stream never ends, episodes do: values are learnt from the latter only.
+        worth = {"advantages": merit.astype(np.float32), "returns": own.astype(np.float32)}
         return [picked(taken, some)._replace(**worth)]
 
     def _worth(self, some: Rollout) -> Floats:
