@@ -61,7 +61,7 @@ STEADY, DRIFT, FOREIGN, GOOD = (
     Case("weights that are good already", start="paper"),
 )
 FULL = Scale(720, 40_000, Learning(every=90))
-QUICK = Scale(120, 5_000, Learning(every=60, block=10, iterations=6))
+QUICK = Scale(102, 5_000, Learning(every=60, block=10, iterations=6))
 
 
 @dataclass(frozen=True, slots=True)
