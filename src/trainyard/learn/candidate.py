@@ -42,6 +42,7 @@ DRAWS = 2  # replays of each block that judges
 RANGED = 8  # episodes whose numbers widen the ranges of a weights file
 # Fewer decisions and larger steps than in training: there is a guard, and more to come.
 ONLINE = Settings(
+    reward="job-slots",  # as recorded decisions have it
     rows=16,
     group=4,
     decisions=256,
