@@ -49,13 +49,27 @@ def test_wrong_input_is_one_line_and_exit_code_2(monkeypatch, capsys, tmp_path, 
     assert said in error
 
 
-def test_without_pytorch_there_is_one_line_that_names_the_extra(monkeypatch, capsys, tmp_path):
+@pytest.mark.parametrize("online", [False, True])
+def test_without_pytorch_there_is_one_line_that_names_the_extra(monkeypatch, capsys, tmp_path, online):
     find = importlib.util.find_spec
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name, *more: None if name == "torch" else find(name, *more)
     )
-    out = tmp_path / "w.safetensors"
-    code, _, error = command(monkeypatch, capsys, "train", "dl2", "--out", out, "--setting", "testbed")
+    words = ("train", "dl2", "--out", tmp_path / "w.safetensors", "--setting", "testbed")
+    if online:
+        (tmp_path / "c.yaml").write_text("nodes:\n  - {count: 2, gpus: 4}\n")
+        (tmp_path / "j.csv").write_text("job_id,arrival_s,gpus,duration_s\na,0,1,60\n")
+        words = (
+            "simulate",
+            "--cluster",
+            tmp_path / "c.yaml",
+            "--jobs",
+            tmp_path / "j.csv",
+            "--policy",
+            "dl2",
+        )
+        words += ("--round-s", 60, "--learn-online", tmp_path / "online")
+    code, _, error = command(monkeypatch, capsys, *words)
     assert code == 2
     assert error == "trainyard: error: training needs PyTorch; pip install 'trainyard[learn]'\n"
 

@@ -55,7 +55,7 @@ def test_what_saves_most_for_its_share_comes_first():
         slots.act(np.array([0]), np.array([action]))
         path.append(tuple(tuple(map(int, size)) for size in zip(*slots.sizes(0)[:2], strict=True)))
     # resnet-50 has work for more than a slot; by servers it runs at 0.24, 0.44, 0.72 of its peak, and with a
-    # second worker at 0.66. wlm, at 0.33, 0.47, 0.62, has work for 0.25 slots at the peak and saves 0.24, 0.13.
+    # second worker at 0.66. wlm, at 0.33, 0.47, 0.62, has work for 0.25 slots at its peak: 0.24, 0.13 saved.
     assert path == [
         ((1, 1), (1, 2)),
         ((1, 2), (1, 2)),

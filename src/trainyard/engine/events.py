@@ -147,6 +147,7 @@ class Ended:
     gpu_s: float
     restarts: int
     preemptions: int
+    undone: float = 0.0  # part of its work
 
 
 Instruction = Start | Retune | Stop | Kill | Wake | Ended

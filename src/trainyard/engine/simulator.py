@@ -31,6 +31,7 @@ from trainyard.engine.events import (
 from trainyard.engine.failures import Failure
 from trainyard.engine.result import Outcomes, Result, Timeline
 from trainyard.engine.states import State
+from trainyard.engine.watcher import Watcher
 from trainyard.engine.yard import Yard
 from trainyard.errors import InputError, TrainyardError
 from trainyard.model.allocation import Plan
@@ -93,6 +94,7 @@ class Simulator:
         failures: Iterable[Failure] = (),
         progress: Callable[[int], None] | None = None,
         speed: SpeedModel | None = None,
+        watcher: Watcher | None = None,
     ) -> None:
         self.options = options or Options()
         self.policy = policy
@@ -111,6 +113,7 @@ class Simulator:
         self._round_s = self.options.round_s
         self._failures = iter(failures)
         self._progress = progress
+        self._watcher = watcher
         self._heap: list[Entry] = []
         self._pushed = 0
         self._starts: dict[
@@ -178,6 +181,8 @@ class Simulator:
     def decide(self) -> None:
         """Ask the policy, and do what it says."""
         at, round_s = self.now_s, self._round_s
+        if self._watcher is not None:
+            self._watcher.deciding(self.yard.snapshot(at))
         if instructions := self.yard.handle(DecisionDue(at)):
             self._carry_out(instructions)
         # With nobody running and nothing to come another round would decide the same.
@@ -236,6 +241,8 @@ class Simulator:
         for instruction in instructions:
             if isinstance(instruction, Ended):
                 self._tell(instruction)
+                if self._watcher is not None:
+                    self._watcher.ended(instruction)
             elif isinstance(instruction, (Start, Retune)):
                 job_id, finish_s = instruction.job_id, instruction.finish_s
                 start = self._starts[job_id] = self._pushed

@@ -180,6 +180,7 @@ class Yard:
         met = (self._met - record.met) / lived if lived > 0 else float(len(self.table))
         crowding = max(1.0, record.job.gpus * met / self._all_gpus)
         cells, row = self.table.cells, self.table.row_of[job_id]
+        left = cells[REMAINING][row] - cells[RATE][row] * max(now - cells[SINCE][row], 0.0)
         self._out.append(
             Ended(
                 record.job,
@@ -191,6 +192,7 @@ class Yard:
                 cells[ATTAINED][row],
                 int(cells[RESTARTS][row]),
                 record.preemptions,
+                max(left, 0.0) / cells[Column.TOTAL][row],
             )
         )
         self.table.remove(job_id)

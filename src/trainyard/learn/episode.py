@@ -18,6 +18,8 @@ from trainyard.policy.reselect import Reselection
 from trainyard.policy.snapshot import Column, Snapshot
 from trainyard.policy.stages import Size, Sizes
 
+NO_COSTS = Options()
+
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
@@ -27,6 +29,12 @@ class Scenario:
     jobs: Sequence[Job]
     slot_s: float
     speed: SpeedModel | None = None  # of this cluster, to share what it has worked out already
+    costs: Options = NO_COSTS  # what starts and restarts take, and the seed
+
+    @property
+    def options(self) -> Options:
+        """How to run it: a round is a slot."""
+        return replace(self.costs, round_s=self.slot_s)
 
 
 Source = Callable[[int], Scenario]  # the i-th episode
@@ -69,9 +77,8 @@ class Episode:
         self.slot_s = scenario.slot_s
         self.chosen = Chosen()
         self.policy = replace(policy, size=self.chosen)
-        options = Options(round_s=scenario.slot_s)
         self.simulator = Simulator(
-            scenario.cluster, scenario.jobs, self.policy, options, speed=scenario.speed
+            scenario.cluster, scenario.jobs, self.policy, scenario.options, speed=scenario.speed
         )
         self.slots = 0
         self.decisions = 0

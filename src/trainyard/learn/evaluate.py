@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from trainyard.engine.simulator import Options, Simulator
+from trainyard.engine.simulator import Simulator
 from trainyard.learn.episode import Source
 from trainyard.learn.workload import bound
 from trainyard.model.cluster import Floats
@@ -53,8 +53,8 @@ def judge(
         scenario = source(number)
         bounds[number] = bound(scenario, slots)
         for i, policy in enumerate(policies):
-            options = Options(round_s=scenario.slot_s)
-            simulator = Simulator(scenario.cluster, scenario.jobs, policy, options, speed=scenario.speed)
+            cluster, jobs, speed = scenario.cluster, scenario.jobs, scenario.speed
+            simulator = Simulator(cluster, jobs, policy, scenario.options, speed=speed)
             while simulator.advance():
                 simulator.decide()
             finish_s, arrival_s = simulator.finishes()

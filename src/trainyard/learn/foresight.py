@@ -19,6 +19,7 @@ from trainyard.policy.dl2.features import Singles
 HORIZONS = np.array([1, 2, 3, 4, 6, 8, 12, 16, 32])  # slots
 OF_FUTURE = 2 * HORIZONS.size  # numbers
 MOST_SLOTS = 1_000_000  # of an episode
+Trace = tuple[Floats, Floats]  # arrivals in slots; jobs and work that came so far
 
 
 class Foresight:
@@ -26,9 +27,7 @@ class Foresight:
 
     def __init__(self, source: Source, rows: int, group: int = 1) -> None:
         self._source, self._rows, self._group = source, rows, group
-        self._trace: dict[
-            int, tuple[Floats, Floats]
-        ] = {}  # arrivals in slots; jobs and work that came so far
+        self._trace: dict[int, Trace] = {}
         self.seen: Singles = np.zeros((rows, OF_FUTURE), dtype=np.float32)
 
     def __call__(self, number: int) -> Scenario:
@@ -39,13 +38,7 @@ class Foresight:
             start_s = scenario.jobs[skip].arrival_s // scenario.slot_s * scenario.slot_s
             jobs = [replace(job, arrival_s=job.arrival_s - start_s) for job in scenario.jobs[skip:]]
             scenario = replace(scenario, jobs=jobs)
-        speed = scenario.speed or SpeedModel(scenario.cluster)
-        work = [speed.work(job) for job in scenario.jobs]
-        slots = np.array([total / rate for total, rate, _ in work]) / scenario.slot_s
-        arrivals = np.array([job.arrival_s for job in scenario.jobs]) / scenario.slot_s
-        sums = np.zeros((2, arrivals.size + 1))
-        sums[0, 1:], sums[1, 1:] = np.arange(1, arrivals.size + 1), slots.cumsum()
-        self._trace[number] = arrivals, sums
+        self._trace[number] = traced(scenario)
         return scenario
 
     def trace_of(self, number: int) -> int:
@@ -68,8 +61,24 @@ class Foresight:
             episode = env.episodes[b]
             if episode is None:
                 continue
-            arrivals, sums = self._trace[episode.number]
-            now = episode.simulator.now_s / episode.slot_s
-            until = np.searchsorted(arrivals, now + HORIZONS + 1e-9)
-            coming = sums[:, until] - sums[:, np.searchsorted(arrivals, now + 1e-9)][:, None]
-            self.seen[b] = np.log1p(coming).ravel()
+            self.seen[b] = coming(self._trace[episode.number], episode.simulator.now_s / episode.slot_s)
+
+
+def traced(scenario: Scenario) -> Trace:
+    """Add up what comes."""
+    speed = scenario.speed or SpeedModel(scenario.cluster)
+    work = [speed.work(job) for job in scenario.jobs]
+    slots = np.array([total / rate for total, rate, _ in work]) / scenario.slot_s
+    arrivals = np.array([job.arrival_s for job in scenario.jobs]) / scenario.slot_s
+    sums = np.zeros((2, arrivals.size + 1))
+    sums[0, 1:], sums[1, 1:] = np.arange(1, arrivals.size + 1), slots.cumsum()
+    return arrivals, sums
+
+
+def coming(trace: Trace, now: float) -> Floats:
+    """Jobs, and their work, that come within several horizons."""
+    arrivals, sums = trace
+    until = np.searchsorted(arrivals, now + HORIZONS + 1e-9)
+    more = sums[:, until] - sums[:, np.searchsorted(arrivals, now + 1e-9)][:, None]
+    numbers: Floats = np.log1p(more).ravel()
+    return numbers

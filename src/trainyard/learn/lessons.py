@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trainyard.engine.simulator import Options, Simulator
+from trainyard.engine.simulator import Simulator
 from trainyard.learn.episode import Scenario
 from trainyard.model.allocation import Allocation
 from trainyard.model.cluster import Floats, Ints
@@ -47,8 +47,8 @@ class Lessons(NamedTuple):
 def watch(scenario: Scenario, teacher: Policy, learner: Policy | None = None) -> Iterator[Moment]:
     """Run a teacher through a scenario; `learner` says in which order jobs are seen."""
     learner = learner or Policy("dl2")
-    options = Options(round_s=scenario.slot_s)
-    simulator = Simulator(scenario.cluster, scenario.jobs, teacher, options, speed=scenario.speed)
+    cluster, jobs, speed = scenario.cluster, scenario.jobs, scenario.speed
+    simulator = Simulator(cluster, jobs, teacher, scenario.options, speed=speed)
     while simulator.advance():
         snapshot = simulator.yard.snapshot(simulator.now_s)
         if len(snapshot.table):

@@ -11,6 +11,7 @@ from trainyard.learn.networks import Network, log_probs
 from trainyard.model.cluster import Floats, Ints
 from trainyard.policy.dl2.features import Features, Singles
 from trainyard.policy.dl2.slot import Observation
+from trainyard.policy.pipeline import Policy
 
 
 def logs_of(policy: Network, seen: Observation) -> Singles:
@@ -34,9 +35,13 @@ def play(
     features: Features,
     rng: np.random.Generator | None = None,
     batch: int = 16,
+    shell: Policy | None = None,
 ) -> list[Outcome]:
-    """Play the first episodes, with the likeliest actions or, with `rng`, drawn ones; by number."""
-    env = BatchEnv(source, min(batch, episodes), features=features, episodes=episodes)
+    """Play the first episodes, with the likeliest actions or, with `rng`, drawn ones; by number.
+
+    `shell` says who goes first and where jobs run.
+    """
+    env = BatchEnv(source, min(batch, episodes), shell, features, episodes=episodes)
     seen = env.reset()
     while not env.idle:
         logs = logs_of(policy, seen)

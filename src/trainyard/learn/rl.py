@@ -36,6 +36,7 @@ from trainyard.model.cluster import Floats, Ints
 from trainyard.policy.dl2.features import Features, Singles
 from trainyard.policy.dl2.kinds import Bools
 from trainyard.policy.dl2.slot import STOP, Observation
+from trainyard.policy.pipeline import Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +94,10 @@ class Trainer:
         features: Features,
         settings: Settings,
         directory: Path | None = None,
+        shell: Policy | None = None,
     ) -> None:
         self.policy, self.value, self.features, self.settings = policy, value, features, settings
+        self.shell = shell  # who goes first and where jobs run
         self.phases = phases  # the source of episodes, and up to which part of the training it is used
         self.directory = directory
         self.optimiser = torch.optim.Adam(policy.parameters(), lr=settings.rate, eps=1e-5)
@@ -132,14 +135,14 @@ class Trainer:
         source = next((source for until, source in self.phases if part < until), self.phases[-1][1])
         first = 1_000_000 * self.settings.seed + 10_000 * (self.iteration // self.settings.leg)
         future = Foresight(lambda i: source(first + i), self.settings.rows, self.settings.group)
-        env = BatchEnv(future, self.settings.rows, features=self.features)
+        env = BatchEnv(future, self.settings.rows, self.shell, self.features)
         env.reset()
         future.look(env, list(range(env.batch)))
         return env, future
 
     def _validate(self, journal: Journal, validation: Source, episodes: int) -> None:
         rng = np.random.default_rng(0)
-        jct = mean_jct(play(self.policy, validation, episodes, self.features, rng))
+        jct = mean_jct(play(self.policy, validation, episodes, self.features, rng, shell=self.shell))
         if jct < self.best[0]:
             self.best = jct, arrays_of(self.policy)
         journal.note("validation", self.iteration, {"jct": jct, "best": self.best[0]})
@@ -207,10 +210,11 @@ class Trainer:
         """Make good decisions likelier and values truer."""
         s = self.settings
         self._set_rates()
-        data = joined([rollout, *self.past])
+        elsewhere = self.elsewhere(rollout)
+        data = joined([rollout, *self.past, *elsewhere])
         self.past.append(rollout)
         tensors = [torch.from_numpy(column) for column in data]
-        old, weight = self._proximal(tensors, fresh=not self.past.maxlen and not s.explore)
+        old, weight = self._proximal(tensors, fresh=not (elsewhere or self.past.maxlen or s.explore))
         sums, count = np.zeros(5), 0
         for _ in range(s.epochs):
             order = torch.from_numpy(self.rng.permutation(len(data.actions)))
@@ -223,6 +227,10 @@ class Trainer:
                 break
         means = (sums / count).tolist()
         return dict(zip(("policy_loss", "value_loss", "entropy", "kl", "clipped"), means, strict=True))
+
+    def elsewhere(self, rollout: Rollout) -> list[Rollout]:
+        """Return decisions that were not taken in these episodes, to be learnt from as well."""
+        return []
 
     def _set_rates(self) -> None:
         left = 1 - self.iteration / self.settings.iterations

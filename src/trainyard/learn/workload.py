@@ -43,7 +43,7 @@ def excerpts(cluster: Cluster, jobs: Sequence[Job], slot_s: float, length: int) 
 
         def scenario(number: int) -> Scenario:
             start = int(np.random.default_rng([salt, number]).integers(len(part) - most + 1))
-            return Scenario(cluster, _from_zero(part[start : start + most], slot_s), slot_s, speed)
+            return Scenario(cluster, from_zero(part[start : start + most], slot_s), slot_s, speed)
 
         return scenario
 
@@ -52,7 +52,7 @@ def excerpts(cluster: Cluster, jobs: Sequence[Job], slot_s: float, length: int) 
     return Split(source(learn, 0), source(choose, 1), source(judge, 2), slot_s, names)
 
 
-def _from_zero(jobs: Sequence[Job], slot_s: float) -> list[Job]:
+def from_zero(jobs: Sequence[Job], slot_s: float) -> list[Job]:
     """The same jobs with the first of them in the first slot."""
     start_s = jobs[0].arrival_s // slot_s * slot_s
     return [replace(job, arrival_s=job.arrival_s - start_s) for job in jobs]

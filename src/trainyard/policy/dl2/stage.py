@@ -7,11 +7,12 @@ jobs: one hardly changes what is best for the others.
 
 from __future__ import annotations
 
-from typing import Any, Literal, NewType
+from typing import Any, Literal, NamedTuple, NewType
 
 import numpy as np
 
 from trainyard.model.cluster import Floats, Ints
+from trainyard.policy.dl2.features import Singles
 from trainyard.policy.dl2.kinds import Bools
 from trainyard.policy.dl2.slot import ACTIONS, STOP, Slots
 from trainyard.policy.dl2.weights import Weights, load_weights
@@ -35,6 +36,16 @@ LEAST_MARGIN = 0.02
 AT_ONCE = 16  # jobs for each action that is taken at the same time
 
 
+class Taken(NamedTuple):
+    """One decision of the network: what it saw, what it did, and how likely that was."""
+
+    jobs: Singles  # (J, features of a job)
+    cluster: Singles  # (features of a cluster,)
+    mask: Bools  # (1 + 3 J,): what was legal
+    action: int
+    log_prob: float
+
+
 class Dl2(Size):
     """Sizes by a trained network: `weights` are a name or a file, `draw` how an action is chosen."""
 
@@ -48,16 +59,19 @@ class Dl2(Size):
         self.draw = draw
         self.fallback = fallback
         self.asked = self.left = 0  # decisions so far, and those that the fallback took
+        self.taken: list[Taken] | None = None  # the latest decisions, where somebody learns from them
         self._slots: Slots | None = None  # only to spare work: speeds of kinds of jobs that were there before
         self._speed: object = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_slots": None, "_speed": None}
+        return {**self.__dict__, "taken": None, "_slots": None, "_speed": None}
 
     def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
         """Return GPUs and servers for each ranked row."""
         if not ranked.size:
             return Sizes(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+        if self.taken is not None:
+            self.taken = []
         slots = self._open(snapshot, ranked)
         doubt = self._doubt(slots)
         self.asked += 1
@@ -65,7 +79,7 @@ class Dl2(Size):
             self.left += 1
             sizes = FALLBACKS[self.fallback]().sizes(snapshot, ranked)
             return sizes._replace(notes={**sizes.notes, "dl2": f"{self.fallback} decided: {doubt}"})
-        decide(slots, self.weights, self._random(snapshot))
+        decide(slots, self.weights, self._random(snapshot), self.taken)
         return settled(snapshot, ranked, slots.sizes(0))
 
     def _open(self, snapshot: Snapshot, ranked: Ints) -> Slots:
@@ -94,7 +108,9 @@ class Dl2(Size):
         return f"{strange} of {n} jobs are unlike those of the training ({labels[worst]})"
 
 
-def decide(slots: Slots, weights: Weights, rng: np.random.Generator | None) -> int:
+def decide(
+    slots: Slots, weights: Weights, rng: np.random.Generator | None, taken: list[Taken] | None = None
+) -> int:
     """Grow the jobs of slot 0 until the network says stop or nothing fits; return how often it was asked."""
     network, n, asked = weights.network(), int(slots.count[0]), 0
     network.open(np.clip(slots.jobs.features[0, :n], weights.low, weights.high))
@@ -104,11 +120,17 @@ def decide(slots: Slots, weights: Weights, rng: np.random.Generator | None) -> i
             return asked
         asked += 1
         cluster = np.clip(slots.cluster[0], weights.low_cluster, weights.high_cluster)
-        scores = np.where(mask, network.logits(cluster), -np.inf)
+        logits = np.where(mask, network.logits(cluster), -np.inf)
+        scores = logits.copy()
         if rng is not None:
             scores -= np.log(rng.standard_exponential(scores.size))
         actions = _best(scores, max(1, n // AT_ONCE))
         actions = actions[: _fitting(slots, actions)]
+        if taken is not None:
+            seen = np.clip(slots.jobs.features[0, :n], weights.low, weights.high)
+            # Of several at once the first is the one that was drawn among all.
+            first = int(actions[0]) if actions.size else STOP
+            taken.append(Taken(seen, cluster, mask, first, _log_prob(logits, first) if rng else 0.0))
         if not actions.size:
             return asked
         slots.act(np.zeros_like(actions), actions)
@@ -128,6 +150,11 @@ def _best(scores: Floats, most: int) -> Ints:
     order = order[score[order] > scores[STOP]]
     actions: Ints = 1 + ACTIONS * order + which[order]
     return actions
+
+
+def _log_prob(logits: Floats, action: int) -> float:
+    top = logits.max()
+    return float(logits[action] - top - np.log(np.exp(logits - top).sum()))
 
 
 def _fitting(slots: Slots, actions: Ints) -> int:

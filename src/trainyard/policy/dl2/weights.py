@@ -72,6 +72,11 @@ def load_weights(name: str) -> Weights:
         if not (name.endswith(SUFFIX) or "/" in name):
             raise InputError(f"there are no weights '{name}'{did_you_mean(name, known)}, or a file {SUFFIX}")
         path = Path(name)
+    return read_weights(path)
+
+
+def read_weights(path: Path) -> Weights:
+    """Read a weights file as it is now."""
     arrays, texts = load_tensors(path)
     try:
         ranges = {key: arrays.pop(key) for key in RANGES}
