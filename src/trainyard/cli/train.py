@@ -58,7 +58,7 @@ def train(
     ] = 400_000,
     iterations: Annotated[
         int, typer.Option(parser=whole, help="Iterations of reinforcement learning.", metavar="N")
-    ] = 80,
+    ] = 60,
     seed: o.Seed = 0,
     log: Annotated[
         str | None,

@@ -44,20 +44,20 @@ class Settings:
     """What can be turned."""
 
     seed: int = 0
-    iterations: int = 80
+    iterations: int = 60
     rows: int = 48  # episodes side by side
     group: int = 8  # rows that play the same trace; divides `rows`
     decisions: int = 512  # of each row in an iteration
     leg: int = 10  # iterations between checkpoints
     reward: Reward = "delay"
     scale: float = 0.1  # of rewards, so that values are of moderate size
-    discount: float = 0.9  # from slot to slot; none inside a slot
+    discount: float = 0.0  # from slot to slot; none inside a slot
     trace: float = 0.9  # lambda of GAE, from slot to slot; less makes errors of the values count
     trace_inside: float = 0.9  # lambda of GAE, from decision to decision inside a slot
     epochs: int = 3
     minibatch: int = 1536
     clip: float = 0.2  # the ratio of new to old probability counts between 1 - clip and 1 + clip
-    rate: float = 5e-4  # of learning, policy; falls to a tenth
+    rate: float = 3e-4  # of learning, policy; falls to a tenth
     value_rate: float = 2e-3
     value_first: int = 2  # iterations in which only the values are learnt, so that the warm-up is not spoilt
     most_gradient: float = 0.5  # norm

@@ -19,6 +19,7 @@ POLICIES = (
     "lookahead",
     "srtf+lookahead",
     "steepest",
+    "dl2(weights=philly)",
 )
 AGAINST = ("drf", "optimus")
 LOADS = (0.75, 1.5, 3.0)

@@ -29,10 +29,11 @@ QUICK_JUDGED = {"testbed": 2}
 QUICK: dict[str, Any] = {"iterations": 2, "decisions": 20_000, "changes": (("validate", 1),)}
 
 # Ingredients are tried out where that is cheap: on six nodes, with fewer iterations.
-TRIED_ON, TRIED_ITERATIONS, TRIED_SEEDS = "testbed", 40, range(2)
+TRIED_ON, TRIED_ITERATIONS, TRIED_SEEDS = "testbed", 30, range(2)
 VARIANTS: dict[str, dict[str, Any]] = {
     "as it is": {},
     "no warm-up": {"teacher": "none"},
+    "looks ahead: discount 0.9": {"changes": (("discount", 0.9),)},
     "no critic": {"changes": (("baseline", False),)},
     "no entropy bonus": {"changes": (("entropy", 0.0),)},
     "with replay (2 iterations)": {"changes": (("replay", 2),)},

@@ -30,7 +30,7 @@ class Learning:
     on: tuple[AnySetting, ...]
     judged: Judged
     seed: int = 0
-    iterations: int = 80  # none: imitation only
+    iterations: int = 60  # none: imitation only
     decisions: int = 400_000  # that are imitated
     teacher: str = "steepest"
     network: Literal["set", "window"] = "set"
