@@ -45,7 +45,7 @@ TORCH ?= torch==2.13.0
 
 test-learn: setup
 	$(BIN)/python -c 'import torch' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check '$(TORCH)'
-	$(BIN)/python -m pytest -n auto tests/unit/test_learn_networks.py tests/unit/test_learn_rl.py tests/unit/test_online.py tests/unit/test_cli_train.py
+	$(BIN)/python -m pytest -n auto tests/unit/test_learn_networks.py tests/unit/test_learn_rl.py tests/unit/test_online.py tests/unit/test_cli_train.py tests/unit/test_reproduce_learned.py tests/unit/test_reproduce_online.py
 
 bench: setup
 	@# All run, and each may fail.

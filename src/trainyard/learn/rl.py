@@ -3,9 +3,9 @@
 Episodes run side by side in a `BatchEnv`; after some decisions in each, advantages are estimated and the
 networks improved. What the DL2 paper has (value baseline, entropy bonus, experience replay, job-aware
 exploration, its reward) can be switched on and off one by one; what differs from its public code: the
-policy that is asked is the current one, with what is not legal left out; returns go over many slots, with the
-discount between slots and none inside; the entropy is over legal actions; old decisions are weighed by how
-likely they still are.
+policy that is asked is the current one, with what is not legal left out; returns may go over many slots, with
+the discount between slots and none inside; the entropy is over legal actions; old decisions are weighed by
+how likely they still are.
 
 Every `leg` iterations the episodes begin anew and everything that matters is written to a checkpoint, so a
 training that was broken off goes on exactly as it would have.

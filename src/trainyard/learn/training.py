@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,9 @@ from trainyard.policy.dl2.slot import ACTIONS
 from trainyard.policy.dl2.weights import Weights
 from trainyard.policy.pipeline import Policy
 
+NO_CHANGES: Mapping[str, Any] = MappingProxyType({})
 # Without a teacher there is nothing to spoil: more is tried out.
-FROM_NOTHING: dict[str, Any] = {"rate": 1e-3, "entropy": 0.005}
+FROM_NOTHING: Mapping[str, Any] = MappingProxyType({"rate": 1e-3, "entropy": 0.005})
 VALIDATION = 36  # episodes that choose the best weights
 JUDGED = 10  # held-out episodes that give the score of a weights file
 RANGE_EPISODES = 16  # training episodes whose numbers are the ranges of a weights file
@@ -59,7 +61,7 @@ def plan_of(
     decisions: int,
     iterations: int,
     seed: int,
-    **changes: Any,
+    changes: Mapping[str, Any] = NO_CHANGES,
 ) -> Training:
     """Return a training with the settings that go with its teacher, but for some changes of them."""
     settings = {

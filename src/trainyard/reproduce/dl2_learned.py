@@ -29,7 +29,7 @@ QUICK_JUDGED = {"testbed": 2}
 QUICK: dict[str, Any] = {"iterations": 2, "decisions": 20_000, "changes": (("validate", 1),)}
 
 # Ingredients are tried out where that is cheap: on six nodes, with fewer iterations.
-TRIED_ON, TRIED_ITERATIONS, TRIED_SEEDS = "testbed", 30, range(2)
+TRIED_ON, TRIED_ITERATIONS, TRIED_SEEDS = "testbed", 20, range(2)
 VARIANTS: dict[str, dict[str, Any]] = {
     "as it is": {},
     "no warm-up": {"teacher": "none"},
@@ -91,8 +91,10 @@ def _unseen() -> dict[str, list[Learning]]:
 
 
 def _before(learning: Learning) -> Learning:
-    """Imitation alone."""
-    return replace(learning, iterations=0)
+    """Imitation alone, which is judged on settings that have a name."""
+    named = set(SETTINGS.values())
+    judged = tuple((setting, traces) for setting, traces in learning.judged if setting in named)
+    return replace(learning, iterations=0, judged=judged)
 
 
 def _groups(learnings: Iterable[Learning]) -> list[Group]:

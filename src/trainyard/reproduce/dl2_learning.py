@@ -51,7 +51,7 @@ class Learning:
             self.decisions,
             self.iterations,
             self.seed,
-            **dict(self.changes),
+            dict(self.changes),
         )
         weights = train(plan, Journal(None, partial(curves.note, began)), {})
         spent = process_time() - began
