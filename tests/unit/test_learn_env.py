@@ -196,16 +196,16 @@ def test_numbers_of_a_slot_worked_out_by_hand():
     # One job, so that its fair share is the whole; of 48 CPUs and GB a worker takes 2 and 4, a server 2.
     saved = {
         (w, p): (speed(1 + w, 2 + p) - speed(1, 2)) / peak / max(4 * w / 48, 2 * (w + p) / 48)
-        for w in range(6)
-        for p in range(6)
-        if 0 < w + p <= 5
+        for w in range(9)
+        for p in range(9)
+        if 0 < w + p <= 8
     }
     for which, among in {
         "a worker": [gain for (w, _), gain in saved.items() if w],
         "a server": [gain for (_, p), gain in saved.items() if p],
         "both": [gain for (w, p), gain in saved.items() if w and p],
     }.items():
-        told = numbers[f"log of the most delay saved per fair share within five tasks, {which} among them"]
+        told = numbers[f"log of the most delay saved per fair share within eight tasks, {which} among them"]
         assert told == pytest.approx(np.log(max(among)), abs=1e-4)
     assert seen.cluster[0, :3] == pytest.approx([1 - 1 / 24, 1 - 6 / 48, 1 - 4 / 48])
 

@@ -55,10 +55,10 @@ def train(
     network: Annotated[str, typer.Option(help="set (ours) or window (the paper's).", metavar="KIND")] = "set",
     decisions: Annotated[
         int, typer.Option(parser=whole, help="Decisions to imitate.", metavar="N")
-    ] = 400_000,
+    ] = 300_000,
     iterations: Annotated[
         int, typer.Option(parser=whole, help="Iterations of reinforcement learning.", metavar="N")
-    ] = 60,
+    ] = 40,
     seed: o.Seed = 0,
     log: Annotated[
         str | None,

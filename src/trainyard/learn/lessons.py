@@ -1,8 +1,9 @@
 """Lessons: what a teacher decided, as the single actions that lead there.
 
 A teacher is any policy of this project, or any scheduler whose decisions were written down. It says how big
-each job is in a slot; to imitate it one needs the steps. Of all that lead there the one that saves most delay
-for its share of the cluster comes next, so that wherever the steps end, what was given is of most use.
+each job is in a slot; to imitate it one needs the steps. Of all that lead there the one comes next with which
+a few tasks save most delay for their share of the cluster, so that what was given is of most use wherever
+the steps end.
 """
 
 from __future__ import annotations
@@ -16,14 +17,13 @@ from trainyard.engine.simulator import Simulator
 from trainyard.learn.episode import Scenario
 from trainyard.model.allocation import Allocation
 from trainyard.model.cluster import Floats, Ints
-from trainyard.policy.dl2.features import Features, Singles
+from trainyard.policy.dl2.features import Features, Singles, ahead
 from trainyard.policy.dl2.kinds import Bools
 from trainyard.policy.dl2.slot import ACTIONS, BOTH, SERVER, STOP, WORKER, Slots
 from trainyard.policy.pipeline import Policy
 from trainyard.policy.reselect import Reselection
 from trainyard.policy.snapshot import Snapshot
 from trainyard.policy.stages import Sizes
-from trainyard.policy.tasks import TINY
 
 
 class Moment(NamedTuple):
@@ -128,10 +128,8 @@ def _wanted(has: Ints, aim: Ints, apart: Bools) -> Bools:
 
 
 def _saved(slots: Slots) -> Floats:
-    """Delay that each action (B, J, 3) saves for the share of the cluster that it takes."""
-    at, j = np.indices((slots.batch, slots.width))
-    now = slots.delay(at, j)
-    more = ((1, 0), (0, 1), (1, 1))  # workers and servers, in the order of the actions
-    saved = np.stack([now - slots.delay(at, j, *both) for both in more], axis=2)
-    per_share: Floats = saved / np.maximum(slots.jobs.needs.max(axis=3), TINY)
-    return per_share
+    """Delay that the best few tasks with each action (B, J, 3) save for their share of the cluster."""
+    at, j = np.nonzero(np.arange(slots.width) < slots.count[:, None])
+    saved: Floats = np.zeros((slots.batch, slots.width, ACTIONS))
+    saved[at, j] = ahead(slots, at, j).T
+    return saved

@@ -27,7 +27,7 @@ from trainyard.policy.pipeline import Policy
 class Imitation:
     """How to imitate."""
 
-    decisions: int = 400_000  # to learn from in all
+    decisions: int = 300_000  # to learn from in all
     chunk: int = 16_384  # decisions that are shuffled together
     minibatch: int = 256
     rate: float = 3e-3  # of learning at first; falls to nothing along a cosine

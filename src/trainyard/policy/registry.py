@@ -89,7 +89,7 @@ ENTRIES: dict[str, Entry] = {
             "steepest",
             ("size",),
             Steepest,
-            "the next few workers and servers that save most waiting until the next round; ahead=5 tasks",
+            "the next few workers and servers that save most waiting until the next round; ahead=8 tasks",
         ),
         Entry(
             "dl2",

@@ -5,7 +5,7 @@ What a job with work for L rounds at its peak speed loses in a round, when it ru
     min(1, L / r) - min(L, r)        rounds: the time that it is still there, less the work that it gets done
 
 and without rounds 1 - r at any moment. Every job starts with its fewest workers and one server. Then, again
-and again, the step of up to five workers and servers that saves most of this per share of the cluster is
+and again, the step of up to eight workers and servers that saves most of this per share of the cluster is
 taken, whosever it is. The sum of all losses is the total of completion times over the ideal.
 """
 
@@ -29,7 +29,7 @@ FEW = 1e-9  # of the peak speed, or of a round: as good as nothing
 class Steepest(Size):
     """Gives the tasks, up to `ahead` at once, that save most waiting per share of the cluster."""
 
-    def __init__(self, ahead: int = 5, hysteresis: bool = True) -> None:
+    def __init__(self, ahead: int = 8, hysteresis: bool = True) -> None:
         self.ahead = ahead
         self.hysteresis = hysteresis
 

@@ -30,8 +30,8 @@ class Learning:
     on: tuple[AnySetting, ...]
     judged: Judged
     seed: int = 0
-    iterations: int = 60  # none: imitation only
-    decisions: int = 400_000  # that are imitated
+    iterations: int = 40  # none: imitation only
+    decisions: int = 300_000  # that are imitated
     teacher: str = "steepest"
     network: Literal["set", "window"] = "set"
     changes: Changes = ()

@@ -23,7 +23,7 @@ Singles = npt.NDArray[np.float32]
 LONG = 1e3  # slots: more make no difference
 FEW = 1e-3  # of the peak speed: less counts as this
 LITTLE = 1e-2  # slots saved per fair share: less counts as this
-AHEAD = 5  # tasks
+AHEAD = 8  # tasks
 MORE_WORKERS, MORE_SERVERS = np.array(
     [(w, p) for w in range(AHEAD + 1) for p in range(AHEAD + 1) if 0 < w + p <= AHEAD]
 ).T
@@ -60,9 +60,9 @@ MOVING = (
     "log speed with a worker over speed",
     "log speed with a server over speed",
     "log speed with both over speed",
-    "log of the most delay saved per fair share within five tasks, a worker among them",
-    "log of the most delay saved per fair share within five tasks, a server among them",
-    "log of the most delay saved per fair share within five tasks, both among them",
+    "log of the most delay saved per fair share within eight tasks, a worker among them",
+    "log of the most delay saved per fair share within eight tasks, a server among them",
+    "log of the most delay saved per fair share within eight tasks, both among them",
     "work left, log slots at this speed",
 )
 CLUSTER = (
@@ -137,27 +137,9 @@ class Features:
         gained = speeds[1:] - now
         values[7:10] = np.copysign(np.sqrt(np.abs(gained)), gained)  # small gains decide, so roots
         np.subtract(log[1:], log[0], out=values[10:13])
-        values[13:16] = self._ahead(slots, at, j, now)
+        values[13:16] = np.log(np.maximum(ahead(slots, at, j), LITTLE))
         values[16] = np.log1p(np.minimum(left, LONG))
         return values.T
-
-    def _ahead(self, slots: Slots, at: Ints, j: Ints, now: Floats) -> Floats:
-        """What steps of several tasks save: by those with a worker, with a server, with both (rows)."""
-        kinds, jobs = slots.kinds, slots.jobs
-        kind, parts, left = jobs.kind[at, j], jobs.parts[at, j], jobs.left[at, j][:, None]
-        has = jobs.workers[at, j]
-        workers = np.where(has, has, kinds.least[kind] - 1)[:, None] + MORE_WORKERS
-        servers = jobs.servers[at, j][:, None] + MORE_SERVERS
-        most_w, most_p = kinds.most_workers[kind][:, None], kinds.most_servers[kind][:, None]
-        size = kinds.base[kind][:, None] + np.minimum(workers, most_w) * kinds.stride[kind][:, None]
-        speed = kinds.speeds[size + np.minimum(servers, most_p)] / kinds.peak[kind][:, None]
-        saved = lost(now[:, None], left) - lost(speed, left)
-        share = (MORE_WORKERS[:, None] * parts[:, None, 0] + MORE_SERVERS[:, None] * parts[:, None, 1]).max(
-            axis=2
-        )
-        saved /= np.maximum(share * slots.count[at][:, None], FEW)
-        saved[(workers > most_w) | (servers > most_p)] = 0.0
-        return np.log(np.maximum([saved[:, some].max(axis=1) for some in WITH], LITTLE))
 
     def of_clusters(self, slots: Slots, at: Ints) -> None:
         """Note the numbers of the clusters of these slots."""
@@ -165,3 +147,19 @@ class Features:
         slots.cluster[at, :3] = room
         slots.cluster[at, 3] = np.log1p(slots.count[at])
         slots.cluster[at, 4] = np.log1p((room / np.maximum(slots.smallest[at], FEW)).min(axis=1))
+
+
+def ahead(slots: Slots, at: Ints, j: Ints) -> Floats:
+    """Most delay saved per fair share by steps of several tasks, a worker, a server, both among them."""
+    kinds, jobs = slots.kinds, slots.jobs
+    kind, has, parts, left = jobs.kind[at, j], jobs.workers[at, j], jobs.parts[at, j], jobs.left[at, j]
+    base, stride, peak = kinds.base[kind][:, None], kinds.stride[kind][:, None], kinds.peak[kind][:, None]
+    workers = np.where(has, has, kinds.least[kind] - 1)[:, None] + MORE_WORKERS
+    servers = jobs.servers[at, j][:, None] + MORE_SERVERS
+    most_w, most_p = kinds.most_workers[kind][:, None], kinds.most_servers[kind][:, None]
+    size = base + np.minimum(workers, most_w) * stride + np.minimum(servers, most_p)
+    saved = slots.delay(at, j)[:, None] - lost(kinds.speeds[size] / peak, left[:, None])
+    takes = MORE_WORKERS[:, None] * parts[:, None, 0] + MORE_SERVERS[:, None] * parts[:, None, 1]
+    saved /= np.maximum(takes.max(axis=2) * slots.count[at][:, None], FEW)
+    saved[(workers > most_w) | (servers > most_p)] = 0.0
+    return np.array([saved[:, some].max(axis=1) for some in WITH])

@@ -147,13 +147,11 @@ class Slots:
         jobs.may[at, j] = np.stack([more & ~(apart & none), serve & ~none, serve & more], axis=1)
         jobs.features[at, j, self.features.moving] = self.features.of_size(self, at, j)
 
-    def delay(self, at: Ints, j: Ints, more_workers: int = 0, more_servers: int = 0) -> Floats:
-        """What these jobs will lose in the slot against their peak speed, in slots, with so much more."""
+    def delay(self, at: Ints, j: Ints) -> Floats:
+        """What these jobs will lose in the slot against their peak speed, in slots."""
         jobs, kinds = self.jobs, self.kinds
         kind = jobs.kind[at, j]
-        workers = np.minimum(jobs.workers[at, j] + more_workers, kinds.most_workers[kind])
-        servers = np.minimum(jobs.servers[at, j] + more_servers, kinds.most_servers[kind])
-        size = kinds.base[kind] + workers * kinds.stride[kind] + servers
+        size = kinds.base[kind] + jobs.workers[at, j] * kinds.stride[kind] + jobs.servers[at, j]
         return lost(kinds.speeds[size] / kinds.peak[kind], jobs.left[at, j])
 
     def observe(self) -> Observation:
