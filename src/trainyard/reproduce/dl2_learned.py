@@ -28,8 +28,9 @@ JUDGED = {"testbed": 10, "s16e3k": 10, "n48e4k": 10, "h48e4k": 10, "busy16": 10,
 QUICK_JUDGED = {"testbed": 2}
 QUICK: dict[str, Any] = {"iterations": 2, "decisions": 20_000, "changes": (("validate", 1),)}
 
-# Ingredients are tried out where that is cheap: on six nodes, with fewer iterations.
-TRIED_ON, TRIED_ITERATIONS, TRIED_SEEDS = "testbed", 20, range(2)
+# Ingredients are tried out where that is cheap: on six nodes, with fewer episodes at a time.
+TRIED_ON, TRIED_ITERATIONS, TRIED_SEEDS = "testbed", 20, range(1)
+TRIED: tuple[tuple[str, Any], ...] = (("rows", 24), ("group", 4))
 VARIANTS: dict[str, dict[str, Any]] = {
     "as it is": {},
     "no warm-up": {"teacher": "none"},
@@ -62,7 +63,7 @@ def _main(quick: bool) -> list[Learning]:
 
 def _variants(quick: bool) -> dict[str, list[Learning]]:
     setting = SETTINGS[TRIED_ON]
-    budget: dict[str, Any] = {"iterations": TRIED_ITERATIONS, "decisions": 100_000}
+    budget: dict[str, Any] = {"iterations": TRIED_ITERATIONS, "decisions": 60_000, "changes": TRIED}
     budget = QUICK if quick else budget
     base = Learning((setting,), ((setting, QUICK_JUDGED[TRIED_ON] if quick else 10),), **budget)
     seeds = range(1) if quick else TRIED_SEEDS
@@ -83,7 +84,7 @@ def _unseen() -> dict[str, list[Learning]]:
     judged = ((replace(base, kinds=UNSEEN), 10),)
     return {
         name: [
-            Learning((replace(base, kinds=kinds),), judged, seed, TRIED_ITERATIONS, 100_000)
+            Learning((replace(base, kinds=kinds),), judged, seed, TRIED_ITERATIONS, 60_000, changes=TRIED)
             for seed in TRIED_SEEDS
         ]
         for name, kinds in (("the other four kinds only", SEEN), ("all eight kinds", base.kinds))
@@ -256,7 +257,7 @@ def _carried(quick: bool, found: Found) -> list[Table]:
         rivals = [_rival(rule, setting, 10, found) for rule in RIVALS]
         jct = _scores(learnings, setting, found)
         bound = float(Group((), setting, 10).outcomes(DRF, found)[:, 2].mean())
-        mean, spread = float(jct.mean()), float(jct.std(ddof=1))
+        mean, spread = float(jct.mean()), float(jct.std(ddof=1)) if len(jct) > 1 else None
         rows.append(
             [
                 varied,
