@@ -58,7 +58,7 @@ def train(
     ] = 300_000,
     iterations: Annotated[
         int, typer.Option(parser=whole, help="Iterations of reinforcement learning.", metavar="N")
-    ] = 40,
+    ] = 30,
     seed: o.Seed = 0,
     log: Annotated[
         str | None,

@@ -44,7 +44,7 @@ class Settings:
     """What can be turned."""
 
     seed: int = 0
-    iterations: int = 40
+    iterations: int = 30
     rows: int = 48  # episodes side by side
     group: int = 8  # rows that play the same trace; divides `rows`
     decisions: int = 512  # of each row in an iteration

@@ -30,7 +30,7 @@ class Learning:
     on: tuple[AnySetting, ...]
     judged: Judged
     seed: int = 0
-    iterations: int = 40  # none: imitation only
+    iterations: int = 30  # none: imitation only
     decisions: int = 300_000  # that are imitated
     teacher: str = "steepest"
     network: Literal["set", "window"] = "set"
