@@ -27,6 +27,7 @@ SEEDS, QUICK_SEEDS = range(5), range(2)
 LEARNT_ON = ("testbed", "s16e3k", "s16e6k", "n24e4k", "busy16", "n48e10k")
 JUDGED = {"testbed": 10, "s16e3k": 10, "n48e4k": 10, "h48e4k": 10, "busy16": 10, "busy48": 10, "large": 3}
 QUICK_JUDGED = {"testbed": 2}
+IMITATED = [SETTINGS[name] for name in ("testbed", "s16e3k", "n48e4k", "h48e4k", "busy16")]
 QUICK: dict[str, Any] = {"iterations": 2, "decisions": 20_000, "changes": (("validate", 1),)}
 
 # Ingredients are tried out where that is cheap: on six nodes, with fewer episodes at a time.
@@ -102,9 +103,8 @@ def _unseen() -> dict[str, list[Learning]]:
 
 
 def _before(learning: Learning) -> Learning:
-    """Imitation alone, which is judged on settings that have a name."""
-    named = set(SETTINGS.values())
-    judged = tuple((setting, traces) for setting, traces in learning.judged if setting in named)
+    """Imitation alone."""
+    judged = tuple((setting, traces) for setting, traces in learning.judged if setting in IMITATED)
     return replace(learning, iterations=0, judged=judged, changes=())
 
 
@@ -165,15 +165,17 @@ def _learned(quick: bool, found: Found) -> list[Table]:
     for name, traces in (QUICK_JUDGED if quick else JUDGED).items():
         setting = SETTINGS[name]
         rivals = [_rival(rule, setting, traces, found) for rule in RIVALS]
-        taught = float(_scores([_before(one) for one in main], setting, found).mean())
-        pupil = float(_scores([_pupil(main)], setting, found)[0])
+        pupils: list[float | None] = [None, None]
+        if setting in IMITATED:
+            taught = _scores([_before(one) for one in main], setting, found)
+            pupils = [float(_scores([_pupil(main)], setting, found)[0]), float(taught.mean())]
         all_jct = _scores(main, setting, found)
         jct, spread = float(all_jct.mean()), float(all_jct.std(ddof=1))
         scores = np.mean([found[one].scores[setting] for one in main], axis=0)
         bound = float(Group((), setting, traces).outcomes(DRF, found)[:, 2].mean())
-        cells: list[Cell] = [name, float(setting.nodes), *rivals, pupil, taught, jct, spread]
+        cells: list[Cell] = [name, float(setting.nodes), *rivals, *pupils, jct, spread]
         jcts.append([*cells, float(scores[1]), bound / jct])
-        gains = [100 * (1 - jct / rival) for rival in (*rivals, pupil, taught)]
+        gains: list[Cell] = [rival and 100 * (1 - jct / rival) for rival in (*rivals, *pupils)]
         better.append([name, *gains, bound / jct, 100 * float(scores[2])])
     better.append(["the paper", BETTER_THAN_DRF, BETTER_THAN_OPTIMUS, *[None] * 7])
     rules = [Column(rule, "{:.2f}") for rule in RIVALS]
