@@ -59,12 +59,14 @@ class Background:
     def __init__(self) -> None:
         self.process: SpawnProcess | None = None
         self._line: Connection | None = None
+        self._sender: Thread | None = None
 
     def ask(self, lesson: Lesson) -> None:
         """Hand over a lesson; it is packed at once and sent while the engine goes on."""
         if self.process is None or not self.process.is_alive():
             self._start()
-        Thread(target=_send, args=(self._line, pickle.dumps(lesson)), daemon=True).start()
+        self._sender = Thread(target=_send, args=(self._line, pickle.dumps(lesson)), daemon=True)
+        self._sender.start()
 
     def answer(self, wait: bool) -> Answer | str | None:
         """Return what came of the lesson, or a text that says why nothing did; None if it is not over."""
@@ -83,8 +85,10 @@ class Background:
         if self.process is not None and self._line is not None:
             self.process.kill()
             self.process.join()
+            if self._sender is not None:
+                self._sender.join()  # it ends as there is nobody to send to
             self._line.close()
-        self.process = self._line = None
+        self.process = self._line = self._sender = None
 
     def _start(self) -> None:
         self.close()
