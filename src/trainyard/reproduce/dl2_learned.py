@@ -31,7 +31,7 @@ IMITATED = [SETTINGS[name] for name in ("testbed", "s16e3k", "n48e4k", "h48e4k",
 QUICK: dict[str, Any] = {"iterations": 2, "decisions": 20_000, "changes": (("validate", 1),)}
 
 # Ingredients are tried out where that is cheap: on six nodes, with fewer episodes at a time.
-TRIED_ON, TRIED_ITERATIONS, TRIED_SEEDS = "testbed", 20, range(1)
+TRIED_ON, TRIED_ITERATIONS, TRIED_SEEDS = "testbed", 15, range(1)
 TRIED: tuple[tuple[str, Any], ...] = (("rows", 24), ("group", 4))
 VARIANTS: dict[str, dict[str, Any]] = {
     "as it is": {},
