@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -195,3 +196,10 @@ def test_a_resize_that_costs_more_than_it_brings_is_not_done():
         for s in (0.0, 5.0)
     )
     assert costly.summary()["restarts"] < free.summary()["restarts"]
+
+
+def test_weights_of_another_version_are_refused(tmp_path):
+    weights, path = load_weights("paper"), tmp_path / "old.safetensors"
+    save_weights(path, replace(weights, low=weights.low[1:], high=weights.high[1:]))
+    with pytest.raises(InputError, match="made by another version: 29 numbers of a job instead of 30"):
+        load_weights(str(path))

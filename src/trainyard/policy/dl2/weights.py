@@ -88,4 +88,9 @@ def read_weights(path: Path) -> Weights:
     except (KeyError, ValueError):
         what = "these are not weights of dl2; name a file that 'trainyard train' wrote"
         raise InputError(what, where=str(path)) from None
-    return Weights(kind, names, slot_s, arrays, **ranges, made=texts, where=str(path))
+    weights = Weights(kind, names, slot_s, arrays, **ranges, made=texts, where=str(path))
+    seen, sees = weights.low.size, weights.features().of_job
+    if seen != sees:
+        what = f"made by another version: {seen} numbers of a job instead of {sees}; train anew"
+        raise InputError(what, where=str(path))
+    return weights
