@@ -69,8 +69,7 @@ def _validation(quick: bool, found: Found) -> Table:
         Column("bound / JCT there", "{:.2f}"),
     ]
     note = (
-        "The same jobs. Ours: speeds by the fitted function; theirs: as measured, where one worker with one "
-        "server has half to all of the fitted speed and one more task does not always help. Its SRTF goes by "
+        "The same jobs, and the same measured speeds but for failed measurements. Its SRTF goes by "
         "the fraction of a job that is left, its Tetris prefers long jobs, its Optimus with true speeds "
         "stops at the first task that does not help; profiled is there a fit to all measurements."
     )
