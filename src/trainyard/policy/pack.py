@@ -86,6 +86,8 @@ def one_node(request: Request, free: Free, nodes: NodeTable) -> list[Share] | No
     memory_gb = gpus * request.memory_per_gpu + servers * server.memory_gb
     free_cpus, least_cpus = free.cpus, cpus - EPSILON
     free_memory, least_memory = free.memory_gb, memory_gb - EPSILON
+    if nodes.cpus.max() < least_cpus or nodes.memory_gb.max() < least_memory:
+        return None
     types = by_speed(nodes) if request.gpu_type < 0 else [request.gpu_type]
     for type_, level in product(types, free.levels[gpus:]):
         mask = level & nodes.mask_of_type[type_]
