@@ -75,7 +75,8 @@ class Smd(Size):
         rows: list[int] = []  # one of each kind
         for j, row in enumerate(ranked.tolist()):
             job = snapshot.table.jobs[row]
-            key = (id(job.profile), job.least_gpus, job.most_gpus, beliefs.gpu_type(row), job.asked_per_gpu)
+            most = job.most_gpus, beliefs.most(row)  # asked for, and there are of its type
+            key = (id(job.profile), job.least_gpus, most, beliefs.gpu_type(row), job.asked_per_gpu)
             kind = kinds.setdefault(key, len(rows))
             if kind == len(rows):
                 rows.append(row)
