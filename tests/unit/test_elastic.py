@@ -139,3 +139,11 @@ def test_smd_finds_the_best_numbers_on_one_node():
 def test_parameters_without_meaning_are_refused(policy, message):
     with pytest.raises(InputError, match=message):
         parse_policy(policy)
+
+
+def test_jobs_of_one_gpu_type_are_not_alike_to_those_of_any():
+    """Both may have three GPUs, but there are only two of the type that one of them insists on."""
+    nodes = (Node("a", "V100", 4, 8.0, 64.0), Node("b", "K80", 2, 8.0, 64.0))
+    free = {"duration_s": 30.0, "min_gpus": 1, "max_gpus": 3}
+    jobs = [Job("0", 0.0, 1, **free), Job("1", 10.0, 1, **free, gpu_type="K80"), Job("2", 0.0, 1, **free)]
+    assert checked(Cluster("mixed", nodes), jobs, "smd").summary()["completed"] == 3
