@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
@@ -40,6 +41,7 @@ from trainyard.model.job import Job
 from trainyard.model.speed import SpeedModel
 from trainyard.policy.pipeline import Policy
 from trainyard.policy.snapshot import Column, Snapshot
+from trainyard.policy.stages import FALLBACK
 from trainyard.quiet import no_collection
 
 # At equal times: completions free room, nodes come and go, jobs arrive, and then the policy is asked.
@@ -68,17 +70,20 @@ class Options:
 
 
 class TimedPolicy:
-    """Asks a policy and notes how long each answer took."""
+    """Asks a policy and notes how long each answer took, and whose it was."""
 
     def __init__(self, policy: Policy) -> None:
         self._decide = policy.decide
         self.spent_s: list[float] = []
+        self.left_to: Counter[str] = Counter()  # decisions that a learned policy left to another one, by whom
 
     def __call__(self, snapshot: Snapshot) -> Plan:
         """Return the policy's plan."""
         began = perf_counter()
         plan = self._decide(snapshot)
         self.spent_s.append(perf_counter() - began)
+        if FALLBACK in plan.notes:
+            self.left_to[plan.notes[FALLBACK]] += 1
         return plan
 
 
@@ -292,6 +297,7 @@ class Simulator:
             np.array(self._decide.spent_s) * 1e3,
             wall_s,
             end_s,
+            self._decide.left_to,
         )
 
     def _outcomes(self) -> Outcomes:

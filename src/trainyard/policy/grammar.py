@@ -66,6 +66,11 @@ def parse_policies(text: str) -> list[Policy]:
     return policies
 
 
+def written_out(text: str) -> list[str]:
+    """Return the terms of a policy's name, presets as what they stand for: easy is fifo(fill=easy)."""
+    return [f"{name}({given.replace(' ', '')})" if given else name for name, given in _terms(text)]
+
+
 def _terms(text: str) -> list[tuple[str, str]]:
     terms: list[tuple[str, str]] = []
     for part in split_outside_brackets(text, "+"):

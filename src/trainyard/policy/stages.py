@@ -15,6 +15,7 @@ from trainyard.policy.snapshot import Free, Snapshot
 
 Fill = Literal["strict", "greedy", "easy"]
 Changes = Mapping[str, Allocation | None]
+FALLBACK = "fallback"  # the note of a learned stage that names the stage which decided in its place
 
 
 class Order(ABC):

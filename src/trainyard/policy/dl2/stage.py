@@ -22,7 +22,7 @@ from trainyard.policy.lookahead import Lookahead
 from trainyard.policy.optimus import Optimus
 from trainyard.policy.predict import Told
 from trainyard.policy.snapshot import Snapshot
-from trainyard.policy.stages import Size, Sizes
+from trainyard.policy.stages import FALLBACK, Size, Sizes
 
 Text = NewType("Text", str)  # a parameter that may be any text
 FALLBACKS: dict[str, type[Drf] | type[Lookahead] | type[Optimus]] = {
@@ -78,7 +78,8 @@ class Dl2(Size):
         if doubt:
             self.left += 1
             sizes = FALLBACKS[self.fallback]().sizes(snapshot, ranked)
-            return sizes._replace(notes={**sizes.notes, "dl2": f"{self.fallback} decided: {doubt}"})
+            said = {"dl2": f"{self.fallback} decided: {doubt}", FALLBACK: self.fallback}
+            return sizes._replace(notes={**sizes.notes, **said})
         decide(slots, self.weights, self._random(snapshot), self.taken)
         return settled(snapshot, ranked, slots.sizes(0))
 
