@@ -18,16 +18,16 @@ from itertools import product
 
 import numpy as np
 
-from trainyard.engine.simulator import Options, Simulator
+from trainyard.garbage import no_collection
 from trainyard.learn.batch import BatchEnv
 from trainyard.learn.episode import Scenario
+from trainyard.learn.settings.paper_jobs import SETTINGS, Setting, dl2_cluster, dl2_trace
 from trainyard.model.speed import SpeedModel
-from trainyard.policy.dl2.slot import ACTIONS, Slots
-from trainyard.policy.dl2.stage import decide
-from trainyard.policy.dl2.weights import load_weights
 from trainyard.policy.grammar import parse_policy
-from trainyard.quiet import no_collection
-from trainyard.reproduce.dl2_workload import SETTINGS, Setting, dl2_cluster, dl2_trace
+from trainyard.policy.size.dl2.slot import ACTIONS, Slots
+from trainyard.policy.size.dl2.stage import decide
+from trainyard.policy.size.dl2.weights import load_weights
+from trainyard.sim.clock import Options, Simulator
 
 LIMIT = 20_000  # decisions per CPU second
 THEIRS = 800  # of the public code, with its network; quoted

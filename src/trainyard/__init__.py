@@ -8,7 +8,6 @@ from trainyard._version import __version__
 
 if TYPE_CHECKING:
     from trainyard.api import compare, load_cluster, load_jobs, plan, simulate
-    from trainyard.engine.result import Result
     from trainyard.errors import InputError, PlanError, TrainyardError
     from trainyard.model.allocation import Allocation, Plan, Shape, Share
     from trainyard.model.cluster import Cluster, GpuType, Node, uniform_cluster
@@ -17,10 +16,11 @@ if TYPE_CHECKING:
     from trainyard.model.speed import SpeedModel
     from trainyard.model.zoo import zoo_profile
     from trainyard.policy.grammar import parse_policy
-    from trainyard.policy.pipeline import Policy
-    from trainyard.policy.snapshot import Snapshot
+    from trainyard.policy.policy import Policy
     from trainyard.profiling.fit import fit_profile
     from trainyard.profiling.samples import Sample
+    from trainyard.sim.result import Result
+    from trainyard.state.snapshot import Snapshot
     from trainyard.trace.generate import generate
 
 # Where each public name lives; imported on first use, so that `import trainyard` stays instant.

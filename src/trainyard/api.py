@@ -6,22 +6,22 @@ import math
 import os
 from collections.abc import Iterable, Sequence
 
-from trainyard.engine.failures import Failure
-from trainyard.engine.parallel import run_all
-from trainyard.engine.restore import answer, restore
-from trainyard.engine.result import Result
-from trainyard.engine.simulator import Options, Simulator
-from trainyard.files.cluster_file import load_cluster
+from trainyard.core.restore import answer, restore
+from trainyard.files.cluster import load_cluster
 from trainyard.files.job_check import check_jobs
-from trainyard.files.jobs_file import load_jobs as _load_jobs
-from trainyard.files.profiles_file import load_profiles
-from trainyard.files.snapshot_file import SnapshotSpec, load_snapshot
+from trainyard.files.jobs import load_jobs as _load_jobs
+from trainyard.files.profiles import load_profiles
+from trainyard.files.snapshot import SnapshotSpec, load_snapshot
 from trainyard.model.cluster import Cluster
 from trainyard.model.job import Job
 from trainyard.model.profile import Profile
 from trainyard.model.zoo import ZOO
 from trainyard.policy.grammar import parse_policy
-from trainyard.policy.pipeline import Policy
+from trainyard.policy.policy import Policy
+from trainyard.sim.clock import Options, Simulator
+from trainyard.sim.failures import Failure
+from trainyard.sim.parallel import run_all
+from trainyard.sim.result import Result
 
 __all__ = ["compare", "load_cluster", "load_jobs", "plan", "simulate"]
 

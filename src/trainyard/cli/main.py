@@ -8,7 +8,18 @@ import sys
 import typer
 
 from trainyard._version import __version__
-from trainyard.cli import compare, evaluate, fit, plan, policies, profile, reproduce, simulate, trace, train
+from trainyard.cli.study import (
+    compare,
+    evaluate,
+    fit,
+    plan,
+    policies,
+    profile,
+    reproduce,
+    simulate,
+    trace,
+    train,
+)
 from trainyard.cli.usage import explain
 from trainyard.errors import InputError, TrainyardError
 

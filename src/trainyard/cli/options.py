@@ -14,10 +14,10 @@ from trainyard.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from trainyard.engine.failures import Failure
-    from trainyard.engine.simulator import Options
     from trainyard.model.cluster import Cluster
     from trainyard.model.job import Job
+    from trainyard.sim.clock import Options
+    from trainyard.sim.failures import Failure
 
 SHORTEST_ROUND_S = 0.01  # shorter ones would only keep the clock from advancing
 
@@ -69,7 +69,7 @@ def read_options(
     round_s: float | None, restart_s: float | None, start_s: float, seed: int, until_s: float | None
 ) -> Options:
     """Check the numbers of a run."""
-    from trainyard.engine.simulator import Options
+    from trainyard.sim.clock import Options
 
     positive("--round-s", round_s)
     if round_s is not None and round_s < SHORTEST_ROUND_S:
@@ -85,8 +85,8 @@ def read_failures(
     cluster: Cluster, file: str | None, mtbf_h: float | None, repair_h: float, seed: int
 ) -> Iterable[Failure]:
     """Return node failures from a file or a rate; none by default."""
-    from trainyard.engine.failures import Failure, RandomFailures
-    from trainyard.files.failures_file import load_failures
+    from trainyard.files.failures import load_failures
+    from trainyard.sim.failures import Failure, RandomFailures
 
     if file is not None and mtbf_h is not None:
         raise InputError("--failures and --mtbf-h exclude each other; give one of them")

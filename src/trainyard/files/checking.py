@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from trainyard.errors import InputError, did_you_mean
-from trainyard.files.place import Place
+from trainyard.files.position import Place
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from trainyard.errors import InputError
 from trainyard.files.checking import near_miss
-from trainyard.files.place import Place, on_line
+from trainyard.files.position import Place, on_line
 
 
 class CsvTable:

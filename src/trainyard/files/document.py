@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from trainyard.errors import InputError
-from trainyard.files.place import LineOf, Path, Place
+from trainyard.files.position import LineOf, Path, Place
 from trainyard.files.reading import StrPath, name_of, read_text
 
 

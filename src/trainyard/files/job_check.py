@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from trainyard.errors import did_you_mean
-from trainyard.files.place import Place
+from trainyard.files.position import Place
 from trainyard.model.cluster import Cluster, Node
 from trainyard.model.job import Job
 from trainyard.model.profile import Demand

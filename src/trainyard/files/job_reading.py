@@ -8,7 +8,7 @@ from typing import Any
 from trainyard.errors import did_you_mean
 from trainyard.files.checking import check
 from trainyard.files.job_check import JobCheck
-from trainyard.files.place import Path, Place, dotted
+from trainyard.files.position import Path, Place, dotted
 from trainyard.model.job import Job
 from trainyard.model.profile import Profile
 
@@ -50,7 +50,7 @@ class JobReader:
         self._seen[job_id] = place.path or place.line_of(())
 
     def _own(self, data: Any, place: Place) -> Profile:
-        from trainyard.files.profiles_file import parse_profile  # late, as it brings YAML along
+        from trainyard.files.profiles import parse_profile
 
         key = repr(data)
         if key not in self._inline:

@@ -14,13 +14,14 @@ from multiprocessing.context import SpawnProcess
 from threading import Thread
 from typing import NamedTuple
 
-from trainyard.engine.simulator import Options
 from trainyard.learn.history import Block, Decided
-from trainyard.model.cluster import Cluster, Floats
+from trainyard.model.arrays import Floats
+from trainyard.model.cluster import Cluster
 from trainyard.model.job import Job
-from trainyard.policy.dl2.features import Singles
-from trainyard.policy.dl2.weights import Weights
-from trainyard.policy.pipeline import Policy
+from trainyard.policy.policy import Policy
+from trainyard.policy.size.dl2.features import Singles
+from trainyard.policy.size.dl2.weights import Weights
+from trainyard.sim.clock import Options
 
 DIED = "the learner died"
 KIND = 10  # lower priority than the engine's

@@ -9,11 +9,11 @@ import numpy as np
 
 from trainyard.errors import TrainyardError
 from trainyard.learn.episode import Episode, Outcome, Scenario
-from trainyard.model.cluster import Floats, Ints
-from trainyard.policy.dl2.features import Features
-from trainyard.policy.dl2.kinds import Bools
-from trainyard.policy.dl2.slot import ACTIONS, STOP, Observation, Slots
-from trainyard.policy.pipeline import Policy
+from trainyard.model.arrays import Floats, Ints
+from trainyard.policy.policy import Policy
+from trainyard.policy.size.dl2.features import Features
+from trainyard.policy.size.dl2.kinds import Bools
+from trainyard.policy.size.dl2.slot import ACTIONS, STOP, Observation, Slots
 
 Reward = Literal["job-slots", "delay", "progress"]
 

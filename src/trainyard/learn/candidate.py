@@ -28,13 +28,13 @@ from trainyard.learn.play import logs_of, sampled
 from trainyard.learn.recorded import Learner, recorded
 from trainyard.learn.rl import Settings
 from trainyard.learn.workload import from_zero
-from trainyard.model.cluster import Floats
+from trainyard.model.arrays import Floats
 from trainyard.model.speed import SpeedModel
-from trainyard.policy.dl2.features import Features, Singles
-from trainyard.policy.dl2.slot import ACTIONS
-from trainyard.policy.dl2.stage import Dl2
-from trainyard.policy.dl2.weights import Weights
-from trainyard.policy.pipeline import Policy
+from trainyard.policy.policy import Policy
+from trainyard.policy.size.dl2.features import Features, Singles
+from trainyard.policy.size.dl2.slot import ACTIONS
+from trainyard.policy.size.dl2.stage import Dl2
+from trainyard.policy.size.dl2.weights import Weights
 
 PIECE = 10  # jobs that stay together when episodes are put together anew
 VALIDATED = 8  # episodes that say whether a lesson was of any use

@@ -8,15 +8,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trainyard.engine.simulator import Options, Simulator
-from trainyard.model.cluster import Cluster, Floats, Ints
+from trainyard.model.arrays import Floats, Ints
+from trainyard.model.cluster import Cluster
 from trainyard.model.job import Job
 from trainyard.model.speed import SpeedModel
-from trainyard.policy.dl2.stage import settled
-from trainyard.policy.pipeline import Policy
-from trainyard.policy.reselect import Reselection
-from trainyard.policy.snapshot import Column, Snapshot
+from trainyard.policy.choose.reselect import Reselection
+from trainyard.policy.policy import Policy
+from trainyard.policy.size.dl2.stage import settled
 from trainyard.policy.stages import Size, Sizes
+from trainyard.sim.clock import Options, Simulator
+from trainyard.state.jobs import Column
+from trainyard.state.snapshot import Snapshot
 
 NO_COSTS = Options()
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from trainyard.model.cluster import Ints
-from trainyard.policy.dl2.kinds import Bools
-from trainyard.policy.dl2.slot import ACTIONS, BOTH, SERVER, STOP, WORKER, Slots
+from trainyard.model.arrays import Ints
+from trainyard.policy.size.dl2.kinds import Bools
+from trainyard.policy.size.dl2.slot import ACTIONS, BOTH, SERVER, STOP, WORKER, Slots
 
 TIMES = 10  # so many times more is too many
 

@@ -13,17 +13,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trainyard.engine.simulator import Simulator
 from trainyard.learn.episode import Scenario
 from trainyard.model.allocation import Allocation
-from trainyard.model.cluster import Floats, Ints
-from trainyard.policy.dl2.features import Features, Singles, ahead
-from trainyard.policy.dl2.kinds import Bools
-from trainyard.policy.dl2.slot import ACTIONS, BOTH, SERVER, STOP, WORKER, Slots
-from trainyard.policy.pipeline import Policy
-from trainyard.policy.reselect import Reselection
-from trainyard.policy.snapshot import Snapshot
+from trainyard.model.arrays import Floats, Ints
+from trainyard.policy.choose.reselect import Reselection
+from trainyard.policy.policy import Policy
+from trainyard.policy.size.dl2.features import Features, Singles, ahead
+from trainyard.policy.size.dl2.kinds import Bools
+from trainyard.policy.size.dl2.slot import ACTIONS, BOTH, SERVER, STOP, WORKER, Slots
 from trainyard.policy.stages import Sizes
+from trainyard.sim.clock import Simulator
+from trainyard.state.snapshot import Snapshot
 
 
 class Moment(NamedTuple):

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trainyard.files.checking import check
-from trainyard.files.cluster_file import build_cluster, cluster_record
+from trainyard.files.cluster import build_cluster, cluster_record
 from trainyard.files.job_check import JobCheck
 from trainyard.files.job_reading import JobReader
-from trainyard.files.jobs_file import job_record, json_value
+from trainyard.files.jobs import job_record, json_value
 from trainyard.files.output import write_bytes_atomic
-from trainyard.files.place import Place, on_line
-from trainyard.files.profiles_file import parse_profile, profile_record
+from trainyard.files.position import Place, on_line
+from trainyard.files.profiles import parse_profile, profile_record
 from trainyard.files.reading import StrPath, name_of, read_text
-from trainyard.files.snapshot_file import check_remaining
+from trainyard.files.snapshot import check_remaining
 from trainyard.learn.episode import Scenario
 from trainyard.learn.lessons import Moment, watch
 from trainyard.model.allocation import Allocation, Share
@@ -26,10 +26,13 @@ from trainyard.model.cluster import Cluster, NodeTable
 from trainyard.model.job import Job
 from trainyard.model.profile import Profile
 from trainyard.model.speed import Sensitivity, SpeedModel
-from trainyard.policy.pipeline import Policy
-from trainyard.policy.reselect import Reselection
-from trainyard.policy.snapshot import Column, Free, JobTable, Snapshot, Waiting
+from trainyard.policy.choose.reselect import Reselection
+from trainyard.policy.policy import Policy
 from trainyard.policy.stages import Sizes
+from trainyard.state.jobs import Column, JobTable
+from trainyard.state.queue import Waiting
+from trainyard.state.room import Free
+from trainyard.state.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from trainyard.files.schemas import DecidedEntry, LogLine

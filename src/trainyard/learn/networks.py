@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from trainyard.policy.dl2.slot import ACTIONS
+from trainyard.policy.size.dl2.slot import ACTIONS
 
 Kind = Literal["set", "window"]
 HIDDEN = {"set": 64, "window": 256}

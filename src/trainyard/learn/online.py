@@ -19,19 +19,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trainyard.engine.events import Ended
-from trainyard.engine.simulator import Options
+from trainyard.core.events import Ended
 from trainyard.errors import InputError
 from trainyard.files.output import write_text_atomic
 from trainyard.files.reading import read_text
-from trainyard.files.safetensors_file import load_tensors, save_tensors
+from trainyard.files.safetensors import load_tensors, save_tensors
 from trainyard.learn.background import Answer, Background, Lesson
 from trainyard.learn.history import History
-from trainyard.policy.dl2.features import Singles
-from trainyard.policy.dl2.stage import Dl2
-from trainyard.policy.dl2.weights import read_weights, save_weights
-from trainyard.policy.pipeline import Policy
-from trainyard.policy.snapshot import Snapshot
+from trainyard.policy.policy import Policy
+from trainyard.policy.size.dl2.features import Singles
+from trainyard.policy.size.dl2.stage import Dl2
+from trainyard.policy.size.dl2.weights import read_weights, save_weights
+from trainyard.sim.clock import Options
+from trainyard.state.snapshot import Snapshot
 
 WEIGHTS, VALUES, VERDICTS = "weights.safetensors", "values.safetensors", "verdicts.csv"
 TAKEN, REFUSED, NOTHING = "taken", "refused", "nothing better found"

@@ -18,10 +18,10 @@ from trainyard.learn.episode import Scenario
 from trainyard.learn.foresight import HORIZONS, coming, traced
 from trainyard.learn.networks import value_of
 from trainyard.learn.rl import Rollout, Trainer, advantages
-from trainyard.model.cluster import Floats, Ints
-from trainyard.policy.dl2.features import Features
-from trainyard.policy.dl2.slot import ACTIONS
-from trainyard.policy.dl2.stage import Taken
+from trainyard.model.arrays import Floats, Ints
+from trainyard.policy.size.dl2.features import Features
+from trainyard.policy.size.dl2.slot import ACTIONS
+from trainyard.policy.size.dl2.stage import Taken
 
 TRACE = 0.9  # lambda of GAE: there is only one course of events to go by
 SOME = 1024  # decisions that are learnt from in an iteration

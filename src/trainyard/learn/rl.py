@@ -32,11 +32,11 @@ from trainyard.learn.foresight import Foresight
 from trainyard.learn.journal import Journal
 from trainyard.learn.networks import Network, arrays_of, entropy, load_arrays, log_probs, value_of
 from trainyard.learn.play import logs_of, mean_jct, play, sampled
-from trainyard.model.cluster import Floats, Ints
-from trainyard.policy.dl2.features import Features, Singles
-from trainyard.policy.dl2.kinds import Bools
-from trainyard.policy.dl2.slot import STOP, Observation
-from trainyard.policy.pipeline import Policy
+from trainyard.model.arrays import Floats, Ints
+from trainyard.policy.policy import Policy
+from trainyard.policy.size.dl2.features import Features, Singles
+from trainyard.policy.size.dl2.kinds import Bools
+from trainyard.policy.size.dl2.slot import STOP, Observation
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,11 +23,11 @@ from trainyard.learn.play import logs_of, mean_jct, play, sampled
 from trainyard.learn.rl import Settings, Trainer
 from trainyard.learn.warmup import Imitation, again, taught, warm_up
 from trainyard.learn.workload import Split
-from trainyard.policy.dl2.features import Features
-from trainyard.policy.dl2.matrix import Raw
-from trainyard.policy.dl2.slot import ACTIONS
-from trainyard.policy.dl2.weights import Weights
-from trainyard.policy.pipeline import Policy
+from trainyard.policy.policy import Policy
+from trainyard.policy.size.dl2.features import Features
+from trainyard.policy.size.dl2.matrix import Raw
+from trainyard.policy.size.dl2.slot import ACTIONS
+from trainyard.policy.size.dl2.weights import Weights
 
 NO_CHANGES: Mapping[str, Any] = MappingProxyType({})
 # Without a teacher there is nothing to spoil: more is tried out.

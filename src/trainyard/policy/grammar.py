@@ -10,9 +10,9 @@ from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from trainyard.errors import InputError, did_you_mean
-from trainyard.policy.joint import Joint
-from trainyard.policy.pipeline import Policy
+from trainyard.policy.policy import Policy
 from trainyard.policy.registry import DEFAULTS, ENTRIES, PRESETS, STAGES, Entry, Stage
+from trainyard.policy.types.joint import Joint
 
 TERM = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:\(([^()]*)\))?\s*")
 

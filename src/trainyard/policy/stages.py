@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 from trainyard.model.allocation import Allocation, Wakes
-from trainyard.model.cluster import Floats, Ints, NodeTable
+from trainyard.model.arrays import Floats, Ints
+from trainyard.model.cluster import NodeTable
 from trainyard.model.job import Job
 from trainyard.model.profile import Demand
-from trainyard.policy.select import greedy
-from trainyard.policy.snapshot import Free, Snapshot
+from trainyard.policy.choose.walk import greedy
+from trainyard.state.room import Free
+from trainyard.state.snapshot import Snapshot
 
 Fill = Literal["strict", "greedy", "easy"]
 Changes = Mapping[str, Allocation | None]
@@ -124,3 +126,27 @@ class Tune(ABC):
     def share(self, snapshot: Snapshot, changes: Changes) -> Changes:
         """Hand out CPUs and memory once everything is placed; by default as requested."""
         return changes
+
+
+class Stages(Protocol):
+    """The four stages of one policy."""
+
+    @property
+    def order(self) -> Order:
+        """Who goes first."""
+        ...
+
+    @property
+    def size(self) -> Size:
+        """How big each job is."""
+        ...
+
+    @property
+    def place(self) -> Place:
+        """Where each job runs."""
+        ...
+
+    @property
+    def tune(self) -> Tune:
+        """How much CPU and memory each job gets."""
+        ...

@@ -23,7 +23,7 @@ from typing import Literal
 import numpy as np
 
 from trainyard.errors import InputError
-from trainyard.model.cluster import Floats, Ints
+from trainyard.model.arrays import Floats, Ints
 from trainyard.model.profile import Profile, Scaling
 from trainyard.model.speed.compute import samples_per_step
 from trainyard.model.speed.paramserver import at_least_one

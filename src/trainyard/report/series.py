@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from trainyard.engine.result import Result
-from trainyard.model.cluster import Floats, Ints
+from trainyard.model.arrays import Floats, Ints
 from trainyard.report.units import duration
+from trainyard.sim.result import Result
 
 MAX_POINTS = 2000
 

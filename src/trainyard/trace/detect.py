@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from trainyard.errors import InputError, did_you_mean
-from trainyard.files.jobs_file import load_jobs
+from trainyard.files.jobs import load_jobs
 from trainyard.files.reading import StrPath
+from trainyard.garbage import no_collection
 from trainyard.model.zoo import ZOO
-from trainyard.quiet import no_collection
 from trainyard.trace.readers import (
     acme,
     gavel,
