@@ -8,8 +8,8 @@ import sys
 from typing import NamedTuple
 
 SEED = 14
-JOBS = 240
-GAP_S = 110  # mean time between two arrivals
+JOBS = 200
+GAP_S = 100  # mean time between two arrivals
 
 
 class Kind(NamedTuple):
@@ -22,17 +22,17 @@ class Kind(NamedTuple):
 
 
 KINDS = (
-    Kind("", 0.15, (1, 1, 2, 4, 8)),
-    Kind("resnet18", 0.10, (1, 1, 2, 4)),
-    Kind("mobilenet", 0.08, (1, 2, 4)),
-    Kind("shufflenet", 0.07, (1, 2)),
+    Kind("", 0.10, (1, 2, 4, 8)),
+    Kind("resnet18", 0.12, (1, 1, 2, 4)),
+    Kind("mobilenet", 0.10, (1, 2, 4)),
+    Kind("shufflenet", 0.10, (1, 2, 4)),
     Kind("bert-base", 0.08, (2, 4, 8)),
     Kind("resnet50", 0.12, (1, 2, 4), elastic=True),
-    Kind("transformer", 0.10, (1, 2, 4), elastic=True),
-    Kind("lstm", 0.06, (1, 1, 2), elastic=True),
+    Kind("transformer", 0.12, (1, 2, 4), elastic=True),
+    Kind("lstm", 0.05, (1, 1, 2), elastic=True),
     Kind("vgg16-ps", 0.08, (1, 2, 4), elastic=True),
     Kind("gnmt-ps", 0.08, (1, 2, 4), elastic=True),
-    Kind("ncf-ps", 0.08, (1, 2)),
+    Kind("ncf-ps", 0.05, (1, 2)),
 )
 COLUMNS = ("job_id", "arrival_s", "gpus", "duration_s", "model", "min_gpus", "max_gpus")
 
@@ -44,7 +44,7 @@ def rows() -> list[tuple[object, ...]]:
     for number in range(JOBS):
         kind = rng.choices(KINDS, [kind.share for kind in KINDS])[0]
         gpus = rng.choice(kind.gpus)
-        duration_s = min(max(rng.lognormvariate(7.4, 1.1), 60), 6 * 3600)
+        duration_s = min(max(rng.lognormvariate(7.5, 1.0), 60), 4 * 3600)
         limits = (1, 4 * gpus) if kind.elastic else ("", "")
         made.append((f"job-{number:03d}", round(now_s), gpus, round(duration_s), kind.model, *limits))
         now_s += rng.expovariate(1 / GAP_S)

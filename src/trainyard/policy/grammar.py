@@ -66,9 +66,9 @@ def parse_policies(text: str) -> list[Policy]:
     return policies
 
 
-def written_out(text: str) -> list[str]:
-    """Return the terms of a policy's name, presets as what they stand for: easy is fifo(fill=easy)."""
-    return [f"{name}({given.replace(' ', '')})" if given else name for name, given in _terms(text)]
+def entries_of(text: str) -> dict[str, Entry]:
+    """Return the entry of each term of a policy's name; a preset is written out, easy as fifo(fill=easy)."""
+    return {f"{name}({given})" if given else name: ENTRIES[name] for name, given in _terms(text)}
 
 
 def _terms(text: str) -> list[tuple[str, str]]:

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from trainyard.report import units
 from trainyard.report.measures import MEASURES, Summary, number, winners, with_speedup
+from trainyard.report.papers import papers
 
 GAP = 2  # blanks between columns
 POLICY_WIDTH = 24  # a longer policy name is folded rather than push out a column
@@ -47,14 +48,18 @@ def comparison_table(summaries: Sequence[Summary], *, width: int = 120) -> Table
     rows = with_speedup(summaries)
     cells = {column: _cells(rows, column) for column in COLUMNS}
     names = [str(row.get("policy", "")) for row in rows]
-    shown, left_out = _fit(cells, names, width)
+    from_papers = ["\n".join(papers(name)) for name in names]
+    shown, left_out = _fit(cells, width - _policy_width(names) - _paper_width(from_papers))
     # The box itself puts one blank between columns.
     table = Table(box=box.SIMPLE_HEAD, padding=(0, GAP - 1, 0, 0), pad_edge=False, show_edge=False)
     table.add_column("policy", overflow="fold", vertical="bottom", max_width=_policy_width(names))
+    if any(from_papers):
+        table.add_column("paper", no_wrap=True, vertical="bottom")
     for column in shown:
         table.add_column(column.heading, justify="right", no_wrap=True, vertical="bottom")
     for i, name in enumerate(names):
-        table.add_row(Text(_fold(name)), *(cells[column][i] for column in shown))
+        paper = [Text(from_papers[i])] if any(from_papers) else []
+        table.add_row(Text(_fold(name)), *paper, *(cells[column][i] for column in shown))
     if left_out:
         table.caption = "A wider terminal also shows " + ", ".join(
             c.heading.replace("/\n", "/").replace("\n", " ") for c in left_out
@@ -92,9 +97,13 @@ def _policy_width(names: Sequence[str]) -> int:
     )
 
 
-def _fit(
-    cells: dict[Column, list[Text]], names: Sequence[str], width: int
-) -> tuple[list[Column], list[Column]]:
+def _paper_width(from_papers: Sequence[str]) -> int:
+    if not any(from_papers):
+        return 0
+    return GAP + max(cell_len(line) for text in ("paper", *from_papers) for line in text.split("\n"))
+
+
+def _fit(cells: dict[Column, list[Text]], room: int) -> tuple[list[Column], list[Column]]:
     """Split the columns into those that fit and those that do not, by rank."""
 
     def needs(column: Column) -> int:
@@ -102,7 +111,6 @@ def _fit(
             [len(line) for line in column.heading.split("\n")] + [c.cell_len for c in cells[column]]
         )
 
-    room = width - _policy_width(names)
     kept: set[Column] = set()
     for column in sorted(cells, key=lambda c: c.rank):
         room -= needs(column)
