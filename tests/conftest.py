@@ -10,13 +10,15 @@ from pathlib import Path
 import pytest
 
 from trainyard.cli.main import run
+from trainyard.core.validate import validate
 from trainyard.model.cluster import Cluster
 from trainyard.model.job import Job
 from trainyard.model.profile import Compute, Demand, Loss, Profile, Sync
+from trainyard.model.rules import Rules
 from trainyard.model.zoo import zoo_profile
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.policy import Policy
-from trainyard.sim.clock import Options, Simulator
+from trainyard.sim.clock import Simulator
 from trainyard.sim.failures import Failure
 from trainyard.sim.result import Result
 
@@ -59,12 +61,12 @@ def checked(
 ) -> Result:
     """Simulate, and recompute the yard's books from scratch after every event."""
     chosen = parse_policy(policy) if isinstance(policy, str) else policy
-    simulator = Simulator(cluster, list(jobs), chosen, Options(**options), failures)
+    simulator = Simulator(cluster, list(jobs), chosen, Rules(**options), failures)
     handle = simulator.yard.handle
 
     def watched(event):
         instructions = handle(event)
-        simulator.yard.validate()
+        validate(simulator.yard)
         return instructions
 
     simulator.yard.handle = watched

@@ -20,6 +20,7 @@ from trainyard.core.events import (
     Stop,
 )
 from trainyard.core.states import TERMINAL, TRANSITIONS, State
+from trainyard.core.validate import validate
 from trainyard.core.yard import Yard
 from trainyard.errors import PlanError, TrainyardError, TransitionError
 from trainyard.model.allocation import Allocation, Plan, Share
@@ -34,7 +35,7 @@ def yard_with(*jobs, policy="srtf", nodes=1, gpus=4, **costs):
     yard = Yard(uniform_cluster(nodes, gpus), decide, **costs)
     for job in jobs:
         yard.handle(JobSubmitted(job.arrival_s, job))
-    yard.validate()
+    validate(yard)
     return yard
 
 
@@ -54,14 +55,14 @@ def test_a_start_waits_until_the_job_it_replaces_is_gone():
     assert start.finish_s == 1000.0
     yard.handle(JobSubmitted(10.0, Job("short", 10.0, 4, 5.0)))
     assert yard.handle(DecisionDue(10.0)) == [Stop("long")]
-    yard.validate()
+    validate(yard)
     assert states(yard, "long")[-1] is State.STOPPING
     assert states(yard, "short")[-1] is State.WAITING
     # Meanwhile policies see what is planned, and ask for nothing new.
     assert set(yard.snapshot(12.0).running) == {"short"}
     assert yard.handle(DecisionDue(12.0)) == []
     (start,) = yard.handle(JobStopped(17.0, "long"))
-    yard.validate()
+    validate(yard)
     assert (start.job_id, start.finish_s) == ("short", 22.0)
 
 
@@ -72,9 +73,9 @@ def test_a_job_that_is_still_stopping_can_be_planned_again():
     yard.handle(DecisionDue(10.0))
     yard.handle(JobCancelled(11.0, "b"))
     assert yard.handle(DecisionDue(12.0)) == []  # planned, but its old self is not gone yet
-    yard.validate()
+    validate(yard)
     (start,) = yard.handle(JobStopped(15.0, "a"))
-    yard.validate()
+    validate(yard)
     assert start.finish_s == pytest.approx(15.0 + 990.0)
 
 
@@ -84,7 +85,7 @@ def test_finishing_beats_the_stop():
     yard.handle(JobSubmitted(10.9, Job("b", 10.9, 4, 0.05)))
     assert yard.handle(DecisionDue(10.9)) == [Stop("a")]
     ended, start = yard.handle(JobFinished(11.0, "a"))
-    yard.validate()
+    validate(yard)
     assert isinstance(ended, Ended)
     assert ended.state is State.DONE
     assert start.job_id == "b"
@@ -108,13 +109,13 @@ def test_a_failing_node_costs_the_work_since_the_last_checkpoint():
     yard = yard_with(Job("a", 0.0, 4, 1000.0, checkpoint_s=60.0), nodes=2)
     yard.handle(DecisionDue(0.0))
     assert yard.handle(NodeFailed(150.0, "GPU-0")) == [Kill("a")]
-    yard.validate()
+    validate(yard)
     assert yard.up_gpus == 4
     (start,) = yard.handle(DecisionDue(150.0))
     assert start.allocation.shares[0].node == "GPU-1"
     assert start.finish_s == 150.0 + 1000.0 - 120.0
     yard.handle(NodeRepaired(200.0, "GPU-0"))
-    yard.validate()
+    validate(yard)
     assert yard.free.total == 4
     assert "node GPU-0 failed" in [c.cause for c in yard.story.of("a")]
 
@@ -123,13 +124,13 @@ def test_checkpoints_survive_a_change_of_cpus():
     plans = iter([{"a": on("GPU-0", 2)}, {"a": on("GPU-0", 2, cpus=4.0)}])
     yard = yard_with(
         Job("a", 0.0, 2, 1000.0, checkpoint_s=100.0),
-        policy=lambda snapshot: Plan(snapshot.running, next(plans)),
+        policy=lambda snapshot: Plan(snapshot.target, next(plans)),
     )
     yard.handle(DecisionDue(0.0))
     (retune,) = yard.handle(DecisionDue(150.0))
     assert isinstance(retune, Retune)
     assert retune.finish_s == 1000.0  # no profile: CPUs make no difference
-    yard.validate()
+    validate(yard)
     yard.handle(NodeFailed(199.0, "GPU-0"))
     assert yard.snapshot(199.0).remaining_s()[0] == 900.0
 
@@ -149,7 +150,7 @@ def test_cancelling_frees_the_gpus_and_tells_the_shell():
     assert ended.state is State.CANCELLED
     (gone,) = yard.handle(JobCancelled(6.0, "b"))  # never started: nothing to kill
     assert gone.first_start_s is None
-    yard.validate()
+    validate(yard)
     assert not yard.records
     assert states(yard, "b") == [State.SUBMITTED, State.WAITING, State.CANCELLED]
 
@@ -182,10 +183,10 @@ def test_terminal_states_have_no_way_out():
 )
 def test_a_wrong_plan_fails_loudly(changes, message):
     jobs = (Job("a", 0.0, 4, 100.0), Job("c", 0.0, 1, 1.0))
-    yard = yard_with(*jobs, policy=lambda snapshot: Plan(snapshot.running, changes))
+    yard = yard_with(*jobs, policy=lambda snapshot: Plan(snapshot.target, changes))
     with pytest.raises(PlanError, match=message):
         yard.handle(DecisionDue(0.0))
-    yard.validate()  # and leaves everything as it was
+    validate(yard)  # and leaves everything as it was
 
 
 def test_plans_know_what_runs():
@@ -214,5 +215,5 @@ def test_rows_stay_dense():
     yard.handle(DecisionDue(0.0))
     for i in (0, 50, 99, 1):
         yard.handle(JobFinished(200.0, f"j{i}"))
-        yard.validate()
+        validate(yard)
     assert sorted(yard.table.column(Column.SEQ).tolist()) == sorted(set(range(1, 101)) - {1, 51, 100, 2})

@@ -22,7 +22,7 @@ def message_of(function, *arguments):
 
 
 def test_pydantic_is_imported_only_when_a_file_is_read():
-    modules = "cluster_file, failures_file, job_check, jobs_file, output, profiles_file, snapshot_file"
+    modules = "cluster, failures, job_check, jobs, output, profiles, snapshot"
     code = f"import sys; from trainyard.files import {modules}; sys.exit('pydantic' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

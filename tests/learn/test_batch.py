@@ -16,11 +16,13 @@ from trainyard.learn.settings.paper_speeds import SPEEDS
 from trainyard.learn.workload import bound
 from trainyard.model.cluster import uniform_cluster
 from trainyard.model.job import Job
+from trainyard.model.rules import Rules
 from trainyard.model.speed.tables import table_of
 from trainyard.policy.grammar import parse_policy
+from trainyard.policy.size.dl2.arrays import ACTIONS
 from trainyard.policy.size.dl2.features import FIXED, MOVING, Features
-from trainyard.policy.size.dl2.slot import ACTIONS, STOP, Slots
-from trainyard.sim.clock import Options, Simulator
+from trainyard.policy.size.dl2.slot import STOP, Slots
+from trainyard.sim.clock import Simulator
 
 
 def at_random(mask, draw, stop=0.1):
@@ -80,7 +82,7 @@ def test_growing_one_pair_at_a_time_by_share_is_drf():
     play(env, fairly)
     for outcome in env.outcomes:
         scenario = on_testbed(outcome.episode)
-        simulator = Simulator(CLUSTER, scenario.jobs, parse_policy("drf"), Options(round_s=SETTING.slot_s))
+        simulator = Simulator(CLUSTER, scenario.jobs, parse_policy("drf"), Rules(round_s=SETTING.slot_s))
         expected = simulator.run().summary()["avg_jct_s"] / SETTING.slot_s
         assert outcome.avg_jct == pytest.approx(expected, rel=1e-9)
 

@@ -11,8 +11,9 @@ from learn_cases import SETTING, YARD, stream
 from trainyard.core.events import JobCancelled
 from trainyard.learn import history
 from trainyard.learn.history import History
+from trainyard.model.rules import Rules
 from trainyard.policy.grammar import parse_policy
-from trainyard.sim.clock import Options, Simulator
+from trainyard.sim.clock import Simulator
 
 
 class Noting:
@@ -39,7 +40,7 @@ class Noting:
 def watched(jobs, **size):
     policy = parse_policy("dl2")
     noting = Noting(policy, **size)
-    options = Options(round_s=SETTING.slot_s)
+    options = Rules(round_s=SETTING.slot_s)
     simulator = Simulator(YARD, jobs, policy, options, watcher=noting)
     simulator.run()
     return noting
@@ -90,7 +91,7 @@ def test_a_block_begins_with_what_was_left_of_earlier_jobs():
 def test_a_job_that_ends_early_is_as_short_as_it_was():
     policy, jobs = parse_policy("dl2"), stream(6)
     noting = Noting(policy)
-    simulator = Simulator(YARD, jobs, policy, Options(round_s=300.0), watcher=noting)
+    simulator = Simulator(YARD, jobs, policy, Rules(round_s=300.0), watcher=noting)
     part = {}
     while not any(0.1 < left < 0.9 for left in part.values()):
         assert simulator.advance()
@@ -108,9 +109,9 @@ def test_a_job_that_ends_early_is_as_short_as_it_was():
 def test_watching_changes_no_decision():
     jobs = stream(20)
     policy = parse_policy("dl2")
-    plain = Simulator(YARD, jobs, policy, Options(round_s=300.0)).run()
+    plain = Simulator(YARD, jobs, policy, Rules(round_s=300.0)).run()
     noting = Noting(policy)
-    seen = Simulator(YARD, jobs, policy, Options(round_s=300.0), watcher=noting).run()
+    seen = Simulator(YARD, jobs, policy, Rules(round_s=300.0), watcher=noting).run()
     np.testing.assert_array_equal(plain.outcomes.finish_s, seen.outcomes.finish_s)
     taken = [one for slot in noting.history.slots for one in slot.taken]
     assert all(one.mask[one.action] and one.log_prob < 1e-9 for one in taken)

@@ -12,8 +12,9 @@ from trainyard.learn.episode import Scenario
 from trainyard.learn.lessons import lessons, toward, watch
 from trainyard.model.job import Job
 from trainyard.policy.grammar import parse_policy
+from trainyard.policy.size.dl2.arrays import ACTIONS
 from trainyard.policy.size.dl2.features import Features
-from trainyard.policy.size.dl2.slot import ACTIONS, STOP, Slots
+from trainyard.policy.size.dl2.slot import STOP, Slots
 from trainyard.policy.stages import Sizes
 
 TEACHERS = ["drf", "optimus(hysteresis=false)", "lookahead", "doubling"]

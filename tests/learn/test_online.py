@@ -18,17 +18,19 @@ from learn_cases import SETTING, YARD, stream
 torch = pytest.importorskip("torch")
 
 from trainyard.errors import InputError  # noqa: E402
-from trainyard.learn.background import DIED, Answer, Background  # noqa: E402
+from trainyard.learn.background import DIED, Background  # noqa: E402
 from trainyard.learn.candidate import guard, resampled  # noqa: E402
 from trainyard.learn.episode import Scenario  # noqa: E402
 from trainyard.learn.networks import arrays_of, load_arrays, make  # noqa: E402
 from trainyard.learn.online import REFUSED, TAKEN, VERDICTS, WEIGHTS, Learning, Online  # noqa: E402
 from trainyard.learn.play import logs_of  # noqa: E402
 from trainyard.learn.recorded import recorded  # noqa: E402
+from trainyard.learn.request import Answer  # noqa: E402
+from trainyard.model.rules import Rules  # noqa: E402
 from trainyard.policy.grammar import parse_policy  # noqa: E402
 from trainyard.policy.size.dl2.slot import Observation  # noqa: E402
 from trainyard.policy.size.dl2.weights import Weights, load_weights, read_weights, save_weights  # noqa: E402
-from trainyard.sim.clock import Options, Simulator  # noqa: E402
+from trainyard.sim.clock import Simulator  # noqa: E402
 
 SHORT = Learning(every=20, after=2, block=5, blocks=30, iterations=3)
 SCENE = Scenario(YARD, (), SETTING.slot_s)
@@ -66,7 +68,7 @@ class Offering(Background):
 
 
 def run(policy, jobs, watcher=None, seed=0):
-    options = Options(round_s=SETTING.slot_s, seed=seed)
+    options = Rules(round_s=SETTING.slot_s, seed=seed)
     return Simulator(YARD, jobs, policy, options, watcher=watcher).run()
 
 

@@ -9,14 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import checked, finishes
+from trainyard.core.validate import validate
 from trainyard.model.cluster import uniform_cluster
 from trainyard.model.job import Job
+from trainyard.model.rules import Rules
 from trainyard.policy.choose import reservation as backfill
 from trainyard.policy.choose import starts as start
 from trainyard.policy.choose.walk import greedy
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.size.drf import Drf
-from trainyard.sim.clock import Options, Simulator
+from trainyard.sim.clock import Simulator
 
 FAST = settings(max_examples=150, deadline=None)
 times = st.lists(st.tuples(st.integers(0, 40), st.integers(1, 30)), min_size=1, max_size=6)
@@ -116,7 +118,7 @@ def test_easy_backfill_never_delays_the_head(rows, place):
 def test_easy_is_work_conserving_where_strict_is_not(rows):
     jobs = [Job(f"j{i}", float(a), g, float(d)) for i, (a, g, d) in enumerate(sorted(rows))]
     policy = parse_policy("fifo(fill=greedy)")
-    result = Simulator(uniform_cluster(1, 4), jobs, policy, Options()).run()
+    result = Simulator(uniform_cluster(1, 4), jobs, policy, Rules()).run()
     waits = {
         j: (a, s)
         for j, a, s in zip(
@@ -150,8 +152,8 @@ def test_drf_levels_dominant_shares(rows, gpus):
     for job in jobs:
         yard.handle(JobSubmitted(0.0, job))
     yard.handle(DecisionDue(0.0))
-    yard.validate()
-    held = {job.job_id: yard.running[job.job_id].gpus for job in jobs if job.job_id in yard.running}
+    validate(yard)
+    held = {job.job_id: yard.target[job.job_id].gpus for job in jobs if job.job_id in yard.target}
     for job in jobs:
         if job.job_id not in held or held[job.job_id] == job.most_gpus:
             continue

@@ -14,11 +14,12 @@ from trainyard.errors import TrainyardError
 from trainyard.garbage import no_collection
 from trainyard.model.cluster import Cluster, GpuType, Node, uniform_cluster
 from trainyard.model.job import Job
+from trainyard.model.rules import Rules
 from trainyard.model.zoo import zoo_profile
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.order.fifo import Fifo
 from trainyard.policy.policy import Policy
-from trainyard.sim.clock import Options, Simulator
+from trainyard.sim.clock import Simulator
 from trainyard.sim.failures import Failure, RandomFailures
 from trainyard.sim.result import jain
 
@@ -140,7 +141,7 @@ def test_a_policy_that_starves_a_job_is_told_so():
         def heads(self, snapshot):
             return iter(())
 
-    for options in (Options(), Options(round_s=10.0)):
+    for options in (Rules(), Rules(round_s=10.0)):
         simulator = Simulator(
             uniform_cluster(1), [Job("a", 0.0, 1, 1.0)], Policy("idle", order=Nobody()), options
         )
@@ -172,7 +173,7 @@ def test_consolidation_can_be_required():
 
 def test_summary_of_nothing_finished_is_still_a_summary():
     result = Simulator(
-        uniform_cluster(1), [Job("a", 0.0, 1, 10.0)], parse_policy("fifo"), Options(until_s=5.0)
+        uniform_cluster(1), [Job("a", 0.0, 1, 10.0)], parse_policy("fifo"), Rules(until_s=5.0)
     ).run()
     assert result.summary()["completed"] == 0
 

@@ -1,4 +1,4 @@
-"""Options that `simulate` and `compare` share, and what they mean together."""
+"""Rules that `simulate` and `compare` share, and what they mean together."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from trainyard.model.cluster import Cluster
     from trainyard.model.job import Job
-    from trainyard.sim.clock import Options
+    from trainyard.model.rules import Rules
     from trainyard.sim.failures import Failure
 
 SHORTEST_ROUND_S = 0.01  # shorter ones would only keep the clock from advancing
@@ -67,9 +67,9 @@ def read_inputs(cluster_file: str, jobs_file: str, profiles: str | None) -> tupl
 
 def read_options(
     round_s: float | None, restart_s: float | None, start_s: float, seed: int, until_s: float | None
-) -> Options:
+) -> Rules:
     """Check the numbers of a run."""
-    from trainyard.sim.clock import Options
+    from trainyard.model.rules import Rules
 
     positive("--round-s", round_s)
     if round_s is not None and round_s < SHORTEST_ROUND_S:
@@ -78,7 +78,7 @@ def read_options(
     not_negative("--restart-s", restart_s)
     not_negative("--start-s", start_s)
     not_negative("--seed", seed)
-    return Options(round_s, restart_s, start_s, seed, math.inf if until_s is None else until_s)
+    return Rules(round_s, restart_s, start_s, seed, math.inf if until_s is None else until_s)
 
 
 def read_failures(

@@ -14,7 +14,7 @@ EPSILON = 1e-6
 
 def check_plan(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) -> None:
     """Raise PlanError unless every change is a whole gang on nodes that have room for all of them."""
-    row_of, jobs, running = snapshot.table.row_of, snapshot.table.jobs, snapshot.running
+    row_of, jobs, running = snapshot.table.row_of, snapshot.table.jobs, snapshot.target
     room: Room = {}
     for job_id, allocation in changes.items():
         row = row_of.get(job_id)

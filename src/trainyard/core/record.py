@@ -20,7 +20,7 @@ class Record:
     met: float  # integral of the number of active jobs over time, when it came
     saved: float  # samples left at the last checkpoint
     state: State = State.WAITING
-    held: Allocation | None = None  # what its processes occupy; None when it has none
+    occupies: Allocation | None = None  # what its processes occupy; None when it has none
     stopping: bool = False  # it still blocks its nodes
     first_start_s: float | None = None
     trained_with: int = 0  # GPUs of its last run

@@ -67,7 +67,7 @@ def answer(restored: tuple[Yard, Replaceable], policy: Policy, now_s: float) -> 
     predicted = {i.job_id: i for i in _settle(yard, yard.handle(DecisionDue(now_s)), now_s)}
     plan = {
         job_id: describe(yard, job_id, allocation, predicted.get(job_id), now_s)
-        for job_id, allocation in sorted(yard.running.items(), key=lambda item: yard.records[item[0]].seq)
+        for job_id, allocation in sorted(yard.target.items(), key=lambda item: yard.records[item[0]].seq)
     }
     waiting = waiting_reasons(yard.snapshot(now_s), policy)
     notes: dict[str, object] = {"notes": dict(decide.notes)} if decide.notes else {}

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from trainyard.core.states import TERMINAL, State
+from trainyard.core.yard import Yard
 from trainyard.errors import TrainyardError
 from trainyard.state.jobs import Column
-from trainyard.state.room import Free
-
-if TYPE_CHECKING:
-    from trainyard.core.yard import Yard
+from trainyard.state.room import Room
 
 
 def _require(truth: object, what: str) -> None:
@@ -20,13 +16,13 @@ def _require(truth: object, what: str) -> None:
         raise TrainyardError(f"the yard is inconsistent: {what}")
 
 
-def validate_yard(yard: Yard) -> None:
+def validate(yard: Yard) -> None:
     """Raise TrainyardError if any of the yard's books disagree."""
     _require(set(yard.table.row_of) == set(yard.records), "table and records name the same jobs")
     for row, job in enumerate(yard.table.jobs):
         _require(yard.table.row_of[job.job_id] == row, f"row of {job.job_id}")
     waiting = list(yard.waiting)
-    _require(sorted(waiting + list(yard.running)) == sorted(yard.records), "every job waits or has a target")
+    _require(sorted(waiting + list(yard.target)) == sorted(yard.records), "every job waits or has a target")
     in_order = sorted(waiting, key=lambda job_id: yard.records[job_id].seq)
     _require(waiting == in_order, "waiting jobs are in order of submission")
     _validate_states(yard)
@@ -37,12 +33,14 @@ def _validate_states(yard: Yard) -> None:
     for job_id, record in yard.records.items():
         _require(record.state not in TERMINAL, f"{job_id} is over but active")
         holds = record.state in (State.RUNNING, State.STOPPING)
-        _require((record.held is not None) == holds, f"{job_id} is {record.state} and holds {record.held}")
+        _require(
+            (record.occupies is not None) == holds, f"{job_id} is {record.state} and holds {record.occupies}"
+        )
         if record.state is State.RUNNING and job_id not in yard.pending:
-            _require(yard.running.get(job_id) == record.held, f"{job_id} runs as planned")
+            _require(yard.target.get(job_id) == record.occupies, f"{job_id} runs as planned")
         row = yard.table.row_of[job_id]
-        target = yard.running.get(job_id)
-        _require(yard.table.data[Column.HELD, row] == (target.gpus if target else 0), f"GPUs of {job_id}")
+        target = yard.target.get(job_id)
+        _require(yard.table.data[Column.GIVEN, row] == (target.gpus if target else 0), f"GPUs of {job_id}")
         _require(
             (yard.table.data[Column.RATE, row] > 0) == (record.state is State.RUNNING), f"rate of {job_id}"
         )
@@ -53,13 +51,13 @@ def _validate_states(yard: Yard) -> None:
 
 
 def _validate_capacity(yard: Yard) -> None:
-    free = Free.all_of(yard.nodes)
-    held = Free.all_of(yard.nodes)
-    for allocation in yard.running.values():
+    free = Room.all_of(yard.nodes)
+    held = Room.all_of(yard.nodes)
+    for allocation in yard.target.values():
         free.take(yard.nodes.index, allocation.shares)
     for record in yard.records.values():
-        if record.held is not None:
-            held.take(yard.nodes.index, record.held.shares)
+        if record.occupies is not None:
+            held.take(yard.nodes.index, record.occupies.shares)
     for node in yard.down:
         i = yard.nodes.index[node]
         _require(free.gpus[i] == yard.nodes.gpus[i], f"nothing is planned on {node}, which is down")

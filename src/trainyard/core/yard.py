@@ -7,7 +7,6 @@ job that is still stopping sits on its nodes.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -30,6 +29,7 @@ from trainyard.core.events import (
     Stop,
     Wake,
 )
+from trainyard.core.progress import lr_factor, note_checkpoint, roll_back, settle
 from trainyard.core.record import Record
 from trainyard.core.states import AFTER, State
 from trainyard.core.story import Story
@@ -37,17 +37,18 @@ from trainyard.errors import InputError, TrainyardError, TransitionError
 from trainyard.model.allocation import Allocation, Plan
 from trainyard.model.cluster import Cluster, NodeTable
 from trainyard.model.job import Job
+from trainyard.model.rules import Rules
 from trainyard.model.speed import Sensitivity, SpeedModel
 from trainyard.state.jobs import Column, JobTable
 from trainyard.state.queue import Waiting
-from trainyard.state.room import Free
+from trainyard.state.room import Room
 from trainyard.state.snapshot import Snapshot
 
 # Python 3.11 looks members of classes up slowly, and these are needed all the time.
 SUBMITTED, WAITING, RUNNING, STOPPING = State.SUBMITTED, State.WAITING, State.RUNNING, State.STOPPING
 DONE, CANCELLED = State.DONE, State.CANCELLED
 REMAINING, RATE, SINCE = Column.REMAINING, Column.RATE, Column.SINCE
-HELD, HELD_SINCE = Column.HELD, Column.HELD_SINCE
+GIVEN, GIVEN_SINCE = Column.GIVEN, Column.GIVEN_SINCE
 ATTAINED, EXECUTED, RESTARTS = Column.ATTAINED, Column.EXECUTED, Column.RESTARTS
 
 
@@ -58,25 +59,21 @@ class Yard:
         self,
         cluster: Cluster,
         decide: Callable[[Snapshot], Plan],
-        *,
-        restart_s: float | None = None,
-        start_s: float = 0.0,
-        seed: int = 0,
-        round_s: float | None = None,
+        rules: Rules | None = None,
         speed: SpeedModel | None = None,
     ) -> None:
         self.cluster = cluster
+        self.rules = rules or Rules()
         self.nodes = NodeTable(cluster)
         self.speed = speed or SpeedModel(cluster)
         self.story = Story()
         self.table = JobTable()
         self.records: dict[str, Record] = {}
-        self.running: dict[str, Allocation] = {}  # the target
+        self.target: dict[str, Allocation] = {}  # the target
         self.waiting = Waiting()
-        self.free = Free.all_of(self.nodes)
+        self.free = Room.all_of(self.nodes)
         self.down: set[str] = set()
         self._decide = decide
-        self._start_s = start_s
         self._seq = 0
         self._met = 0.0
         self._met_at = 0.0
@@ -90,14 +87,11 @@ class Yard:
             self.speed,
             self.table,
             self.waiting,
-            self.running,
+            self.target,
             self.free,
             self.up_gpus,
             Sensitivity(cluster, self.speed),
-            seed=seed,
-            restart_s=restart_s,
-            start_s=start_s,
-            round_s=round_s,
+            rules=self.rules,
         )
         self._several_types = len(self.nodes.types) > 1
         self._special = 0  # running jobs with CPUs or memory of their own choice
@@ -157,8 +151,8 @@ class Yard:
         cells, row = self.table.cells, self.table.row_of[event.job_id]
         record, since = self.records[event.job_id], cells[SINCE][row]
         done = cells[REMAINING][row] - event.remaining_samples
-        if record.held is not None and record.job.elastic and event.time_s > since and done > 0:
-            size = record.held.gpus, record.held.servers
+        if record.occupies is not None and record.job.elastic and event.time_s > since and done > 0:
+            size = record.occupies.gpus, record.occupies.servers
             self._view.observed.ran(event.job_id, size, event.time_s - since, done)
         cells[REMAINING][row] = event.remaining_samples
         cells[SINCE][row] = max(since, event.time_s)
@@ -172,7 +166,7 @@ class Yard:
         """A job is over, one way or another."""
         job_id = record.job.job_id
         self._change(record, state, now, cause)
-        if job_id in self.running:
+        if job_id in self.target:
             self._untarget(record, now)
         else:
             self.waiting.remove(record.seq, job_id)
@@ -212,11 +206,11 @@ class Yard:
             return
         now, cause = event.time_s, f"node {event.node} failed"
         for record in [r for r in self.records.values() if self._uses(r, event.node)]:
-            if record.job.job_id in self.running:
+            if record.job.job_id in self.target:
                 self._untarget(record, now)
                 self.waiting.add(record.seq, record.job.job_id)
-            if record.held is not None:
-                self._roll_back(record, now)
+            if record.occupies is not None:
+                roll_back(self.table, record, now)
                 self._change(record, WAITING, now, cause)
                 self._release_hold(record)
                 self._out.append(Kill(record.job.job_id))
@@ -230,8 +224,8 @@ class Yard:
             self._set_capacity(event.node, +1)
 
     def _uses(self, record: Record, node: str) -> bool:
-        target = self.running.get(record.job.job_id)
-        return any(share.node == node for a in (target, record.held) if a is not None for share in a.shares)
+        held = (self.target.get(record.job.job_id), record.occupies)
+        return any(share.node == node for a in held if a is not None for share in a.shares)
 
     def _set_capacity(self, node: str, sign: int) -> None:
         """Nothing runs on the node at this moment: take all of it out, or put all of it back."""
@@ -255,7 +249,7 @@ class Yard:
     def _apply(self, changes: Mapping[str, Allocation | None], snapshot: Snapshot) -> None:
         """Make the plan the target: first everything that is taken, then everything that is given."""
         check_plan(snapshot, changes)
-        now, records, running = snapshot.now_s, self.records, self.running
+        now, records, running = snapshot.now_s, self.records, self.target
         taken: list[tuple[Record, Allocation | None]] = []
         given: list[tuple[Record, Allocation]] = []
         for job_id, after in changes.items():
@@ -295,7 +289,7 @@ class Yard:
         else:
             self._target(record, after, now)
             self.pending[job_id] = None
-            if running and record.held is not None and record.held.seats == after.seats:
+            if running and record.occupies is not None and record.occupies.seats == after.seats:
                 return  # it may have to wait for somebody to make room
         if running:
             self._stop(record, now, "preempted" if after is None else "its workers change")
@@ -304,22 +298,22 @@ class Yard:
         """Take a job's allocation out of the target, settling what it attained."""
         self._view.still = False
         job_id = record.job.job_id
-        allocation = self.running.pop(job_id)
+        allocation = self.target.pop(job_id)
         self.free.give(self.nodes.index, allocation.shares)
         self.pending.pop(job_id, None)
         self._special -= record.special
         record.special = 0
         cells, row = self.table.cells, self.table.row_of[job_id]
-        spent = now - cells[HELD_SINCE][row]
-        cells[ATTAINED][row] += cells[HELD][row] * spent
+        spent = now - cells[GIVEN_SINCE][row]
+        cells[ATTAINED][row] += cells[GIVEN][row] * spent
         cells[EXECUTED][row] += spent
-        cells[HELD][row] = 0.0
+        cells[GIVEN][row] = 0.0
         if self._several_types:
             self._view.observed.held(job_id, self.nodes.workers_by_type(allocation), spent)
 
     def _target(self, record: Record, allocation: Allocation, now: float) -> None:
         job_id, nodes = record.job.job_id, self.nodes
-        self.running[job_id] = allocation
+        self.target[job_id] = allocation
         for node, gpus, _, cpus, memory_gb in allocation.shares:
             i = nodes.index[node]
             self.free.add(i, -gpus, -cpus, -memory_gb)
@@ -328,13 +322,13 @@ class Yard:
                 record.special = 1
         self._special += record.special
         cells, row = self.table.cells, self.table.row_of[job_id]
-        cells[HELD][row] = allocation.gpus
-        cells[HELD_SINCE][row] = now
+        cells[GIVEN][row] = allocation.gpus
+        cells[GIVEN_SINCE][row] = now
 
     # -- carrying plans out -------------------------------------------------------------------------------
 
     def _start_pending(self, now: float) -> None:
-        pending, records, running, leaving = self.pending, self.records, self.running, self._leaving
+        pending, records, running, leaving = self.pending, self.records, self.target, self._leaving
         for job_id in list(pending):
             allocation = running[job_id]
             if leaving and self._blocked(allocation):
@@ -357,22 +351,22 @@ class Yard:
 
     def _start(self, record: Record, allocation: Allocation, now: float) -> None:
         first = record.first_start_s is None
-        stall_s = self._start_s if first else self._view.restart_cost(record.job)
+        stall_s = self.rules.start_s if first else self._view.restart_cost(record.job)
         cells, row = self.table.cells, self.table.row_of[record.job.job_id]
-        lr_factor = 1.0
+        factor = 1.0
         if first:
             record.first_start_s = now
         else:
             cells[RESTARTS][row] += 1
-            lr_factor = _lr_factor(record, allocation.gpus)
+            factor = lr_factor(record, allocation.gpus)
         record.trained_with = allocation.gpus
-        record.held = allocation
+        record.occupies = allocation
         rate = self._rate(record.job, allocation)
         cells[RATE][row] = rate
         cells[SINCE][row] = record.run_since_s = now + stall_s
         record.saved = left = cells[REMAINING][row]
         self._change(record, RUNNING, now, "started" if first else "resumed", allocation)
-        self._out.append(Start(record.job.job_id, allocation, rate, now + stall_s + left / rate, lr_factor))
+        self._out.append(Start(record.job.job_id, allocation, rate, now + stall_s + left / rate, factor))
 
     def _rate(self, job: Job, allocation: Allocation) -> float:
         rate = self.speed.rate(job, allocation)
@@ -385,28 +379,28 @@ class Yard:
 
     def _retune(self, record: Record, allocation: Allocation, now: float) -> None:
         """CPUs or memory change under the same workers: free, and at once."""
-        self._note_checkpoint(record, now)
-        left = self._settle(record, now)
+        note_checkpoint(self.table, record, now)
+        left = settle(self.table, self._view.observed, record, now)
         rate = self._rate(record.job, allocation)
-        record.held = allocation
+        record.occupies = allocation
         cells, row = self.table.cells, self.table.row_of[record.job.job_id]
         cells[RATE][row] = rate
         self._change(record, RUNNING, now, "CPUs or memory change", allocation)
         self._out.append(Retune(record.job.job_id, allocation, rate, cells[SINCE][row] + left / rate))
 
     def _stop(self, record: Record, now: float, cause: str) -> None:
-        self._settle(record, now)
+        settle(self.table, self._view.observed, record, now)
         self.table.cells[RATE][self.table.row_of[record.job.job_id]] = 0.0
-        self._change(record, STOPPING, now, cause, record.held)
-        assert record.held is not None
+        self._change(record, STOPPING, now, cause, record.occupies)
+        assert record.occupies is not None
         record.stopping = True
-        for share in record.held.shares:
+        for share in record.occupies.shares:
             self._leaving[share.node] = self._leaving.get(share.node, 0) + 1
         self._out.append(Stop(record.job.job_id))
 
     def _release_hold(self, record: Record) -> bool:
         """The job's processes are gone from its nodes; return whether somebody may have waited for that."""
-        held, opened = record.held, False
+        held, opened = record.occupies, False
         if held is not None and record.stopping:
             for share in held.shares:
                 left = self._leaving[share.node] - 1
@@ -416,44 +410,8 @@ class Yard:
                     del self._leaving[share.node]
                     opened = True
         record.stopping = False
-        record.held = None
+        record.occupies = None
         return opened
-
-    # -- progress -----------------------------------------------------------------------------------------
-
-    def _settle(self, record: Record, now: float) -> float:
-        """Count the work done so far; return the samples left."""
-        cells, row = self.table.cells, self.table.row_of[record.job.job_id]
-        since = cells[SINCE][row]
-        left = cells[REMAINING][row]
-        if now > since:
-            done = cells[RATE][row] * (now - since)
-            left = cells[REMAINING][row] = max(0.0, left - done)
-            cells[SINCE][row] = now
-            if record.job.elastic and record.held is not None:
-                held = record.held
-                self._view.observed.ran(record.job.job_id, (held.gpus, held.servers), now - since, done)
-        return left
-
-    def _note_checkpoint(self, record: Record, now: float) -> None:
-        """Remember the samples left at the last checkpoint of this run."""
-        cells, row = self.table.cells, self.table.row_of[record.job.job_id]
-        every, began = record.job.checkpoint_s, record.run_since_s
-        if now <= began:
-            return
-        at = began + math.floor((now - began) / every) * every if every > 0 else now
-        since = cells[SINCE][row]
-        if at >= since:
-            record.saved = max(0.0, cells[REMAINING][row] - cells[RATE][row] * (at - since))
-
-    def _roll_back(self, record: Record, now: float) -> None:
-        """Work since the last checkpoint is lost; a job that was stopping had saved its work already."""
-        cells, row = self.table.cells, self.table.row_of[record.job.job_id]
-        if record.state is RUNNING:
-            self._note_checkpoint(record, now)
-            cells[REMAINING][row] = record.saved
-        cells[RATE][row] = 0.0
-        cells[SINCE][row] = now
 
     # -- bookkeeping --------------------------------------------------------------------------------------
 
@@ -471,20 +429,6 @@ class Yard:
         if now != self._met_at:
             self._met += len(self.table.jobs) * (now - self._met_at)
             self._met_at = now
-
-    def validate(self) -> None:
-        """Recompute everything from scratch and compare; for tests, after every event."""
-        from trainyard.core.validate import validate_yard
-
-        validate_yard(self)
-
-
-def _lr_factor(record: Record, gpus: int) -> float:
-    """How much the learning rate has to grow with the batch."""
-    profile = record.job.profile
-    if profile is not None and profile.scaling == "strong":
-        return 1.0  # the batch stays as it is
-    return gpus / record.trained_with
 
 
 HANDLERS: dict[type, Callable[[Yard, Any], None]] = {

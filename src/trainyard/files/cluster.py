@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainyard.files.checking import check
 from trainyard.files.document import load_document
-from trainyard.files.position import Place
+from trainyard.files.position import Position
 from trainyard.files.reading import StrPath
 from trainyard.model.cluster import CPUS_PER_GPU, DEFAULT_GPU_TYPE, MEMORY_GB_PER_GPU, Cluster, GpuType, Node
 
@@ -27,22 +27,22 @@ def load_cluster(path: StrPath) -> Cluster:
 
 def parse_cluster(data: object, where: str) -> Cluster:
     """Build a cluster from data as in a cluster file; `where` names its origin in errors."""
-    return _read(data, Place(where))
+    return _read(data, Position(where))
 
 
-def _read(data: object, place: Place) -> Cluster:
+def _read(data: object, place: Position) -> Cluster:
     from trainyard.files import schemas
 
     return build_cluster(check(schemas.CLUSTER, data, place), place)
 
 
-def build_cluster(given: ClusterEntry, place: Place) -> Cluster:
+def build_cluster(given: ClusterEntry, place: Position) -> Cluster:
     """Build a cluster from checked data."""
     types = {name: GpuType(name, **entry) for name, entry in given.get("gpu_types", {}).items()}
     return Cluster(given.get("name", "cluster"), _nodes(given["nodes"], place.at("nodes")), types)
 
 
-def _nodes(entries: list[NodeEntry], place: Place) -> tuple[Node, ...]:
+def _nodes(entries: list[NodeEntry], place: Position) -> tuple[Node, ...]:
     from trainyard.files.schemas import MAX_GPUS
 
     nodes: list[Node] = []

@@ -17,7 +17,7 @@ from trainyard.files.csv_table import CsvTable
 from trainyard.files.job_check import JobCheck
 from trainyard.files.job_reading import JobReader
 from trainyard.files.output import write_bytes_atomic
-from trainyard.files.position import Place, on_line
+from trainyard.files.position import Position, on_line
 from trainyard.files.reading import StrPath, name_of, read_text
 from trainyard.garbage import no_collection
 from trainyard.model.cluster import Cluster
@@ -63,7 +63,7 @@ def _json_jobs(text: str, where: str, reader: JobReader) -> Iterator[Job]:
             yield reader.read(json_value(row, place), place)
 
 
-def json_value(row: str, place: Place) -> object:
+def json_value(row: str, place: Position) -> object:
     """Read the object of one line."""
     try:
         return json.loads(row.rstrip())

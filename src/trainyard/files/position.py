@@ -22,14 +22,14 @@ def dotted(path: Path) -> str:
     return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path).lstrip(".")
 
 
-class Place(NamedTuple):
+class Position(NamedTuple):
     """A file, a path into it, and what finds the line of a path."""
 
     where: str = ""
     line_of: LineOf = no_line
     path: Path = ()
 
-    def at(self, *keys: Key) -> Place:
+    def at(self, *keys: Key) -> Position:
         """Return the place of a part of what stands here."""
         return self._replace(path=(*self.path, *keys))
 
@@ -39,6 +39,6 @@ class Place(NamedTuple):
         return InputError(what, where=self.where, line=self.line_of(path), field=dotted(path))
 
 
-def on_line(where: str, line: int) -> Place:
+def on_line(where: str, line: int) -> Position:
     """Return the place of a row."""
-    return Place(where, lambda _path: line)
+    return Position(where, lambda _path: line)

@@ -13,7 +13,7 @@ import yaml
 from trainyard.files.checking import check
 from trainyard.files.document import load_document
 from trainyard.files.output import write_text_atomic
-from trainyard.files.position import LineOf, Path, Place, no_line
+from trainyard.files.position import LineOf, Path, Position, no_line
 from trainyard.files.reading import StrPath
 from trainyard.model.profile import Profile
 
@@ -35,7 +35,7 @@ def parse_profile(
     """Build a profile from data as in a profiles file; `where`, `line_of` and `path` place its errors."""
     from trainyard.files import schemas
 
-    return replace(check(schemas.PROFILE, data, Place(where, line_of, path)), name=name)
+    return replace(check(schemas.PROFILE, data, Position(where, line_of, path)), name=name)
 
 
 def profile_record(profile: Profile) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def save_profile(path: StrPath, profile: Profile) -> None:
 
     profiles = {**profiles_at(path), profile.name: profile}
     data = {name: profile_record(one) for name, one in profiles.items()}
-    write_text_atomic(path, _text(path, check(schemas.PROFILES, data, Place(str(path)))))
+    write_text_atomic(path, _text(path, check(schemas.PROFILES, data, Position(str(path)))))
 
 
 def profiles_at(path: StrPath) -> dict[str, Profile]:

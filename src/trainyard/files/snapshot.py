@@ -13,7 +13,7 @@ from trainyard.files.cluster import build_cluster
 from trainyard.files.document import load_document
 from trainyard.files.job_check import JobCheck
 from trainyard.files.job_reading import JobReader
-from trainyard.files.position import Place
+from trainyard.files.position import Position
 from trainyard.files.reading import StrPath
 from trainyard.model.allocation import Allocation, Share
 from trainyard.model.cluster import Cluster, Node
@@ -67,7 +67,7 @@ def load_snapshot(path: StrPath, profiles: Mapping[str, Profile] | None = None) 
     return SnapshotSpec(given["now_s"], cluster, tuple(sorted(jobs, key=lambda entry: entry.job.arrival_s)))
 
 
-def check_remaining(job: Job, progress: ProgressEntry | DecidedEntry, place: Place) -> None:
+def check_remaining(job: Job, progress: ProgressEntry | DecidedEntry, place: Position) -> None:
     """Refuse more work left than there was, and work in another unit than the job's."""
     samples, seconds = progress.get("remaining_samples"), progress.get("remaining_s")
     if samples is not None and seconds is not None:
@@ -89,7 +89,7 @@ class _Holdings:
         self._nodes = {node.node_id: node for node in cluster.nodes}
         self._held: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
 
-    def add(self, job: Job, shares: Mapping[str, ShareEntry], place: Place) -> Allocation:
+    def add(self, job: Job, shares: Mapping[str, ShareEntry], place: Position) -> Allocation:
         """Make a job's allocation, which must suit the job and leave no node with less than nothing."""
         allocation = Allocation(tuple(self._share(job, n, shares[n], place) for n in shares))
         if not job.least_gpus <= allocation.gpus <= job.most_gpus:
@@ -97,7 +97,7 @@ class _Holdings:
             raise place.error(f"{allocation.gpus} GPUs in all; job '{job.job_id}' must have {right}")
         return allocation
 
-    def _share(self, job: Job, node_id: str, given: ShareEntry, place: Place) -> Share:
+    def _share(self, job: Job, node_id: str, given: ShareEntry, place: Position) -> Share:
         node = self._nodes.get(node_id)
         if node is None:
             raise place.error(f"unknown node '{node_id}'{did_you_mean(node_id, self._nodes)}", node_id)
@@ -118,7 +118,7 @@ class _Holdings:
         self._hold(share, node, place.at(node_id))
         return share
 
-    def _hold(self, share: Share, node: Node, place: Place) -> None:
+    def _hold(self, share: Share, node: Node, place: Position) -> None:
         held = self._held[node.node_id]
         had = (("gpus", node.gpus), ("cpus", node.cpus), ("memory_gb", node.memory_gb))
         for i, (name, capacity) in enumerate(had):

@@ -6,52 +6,15 @@ import contextlib
 import os
 import pickle
 import signal
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from threading import Thread
-from typing import NamedTuple
 
-from trainyard.learn.history import Block, Decided
-from trainyard.model.arrays import Floats
-from trainyard.model.cluster import Cluster
-from trainyard.model.job import Job
-from trainyard.policy.policy import Policy
-from trainyard.policy.size.dl2.features import Singles
-from trainyard.policy.size.dl2.weights import Weights
-from trainyard.sim.clock import Options
+from trainyard.learn.request import Answer, LearnRequest
 
 DIED = "the learner died"
-KIND = 10  # lower priority than the engine's
-
-
-@dataclass(frozen=True, slots=True)
-class Lesson:
-    """All that a lesson needs."""
-
-    number: int
-    seed: int
-    iterations: int
-    policy: Policy  # as it runs now; its size stage is dl2
-    values: Mapping[str, Singles] | None  # what was learnt of values before
-    cluster: Cluster
-    slot_s: float
-    costs: Options
-    learnt: Sequence[Block]
-    judged: Sequence[Block]  # never learnt from
-    jobs: Sequence[Job]  # all that came, for those who look back
-    slots: Sequence[Decided]
-
-
-class Answer(NamedTuple):
-    """What came of a lesson."""
-
-    weights: Weights | None  # the candidate; None if nothing was found that seems better
-    values: Mapping[str, Singles]
-    current: Floats  # average JCT in slots, by episode that judges
-    candidate: Floats
+NICENESS = 10  # of the learner: the engine goes first
 
 
 class Background:
@@ -62,7 +25,7 @@ class Background:
         self._line: Connection | None = None
         self._sender: Thread | None = None
 
-    def ask(self, lesson: Lesson) -> None:
+    def ask(self, lesson: LearnRequest) -> None:
         """Hand over a lesson; it is packed at once and sent while the engine goes on."""
         if self.process is None or not self.process.is_alive():
             self._start()
@@ -108,7 +71,7 @@ def _send(line: Connection, data: bytes) -> None:
 def _serve(line: Connection) -> None:
     """Do lessons until the engine is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.nice(KIND)
+    os.nice(NICENESS)
     from trainyard.learn.candidate import learn
 
     with contextlib.suppress(EOFError, OSError):

@@ -11,16 +11,17 @@ import numpy as np
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.cluster import Cluster
 from trainyard.model.job import Job
+from trainyard.model.rules import Rules
 from trainyard.model.speed import SpeedModel
 from trainyard.policy.choose.reselect import Reselection
 from trainyard.policy.policy import Policy
 from trainyard.policy.size.dl2.stage import settled
 from trainyard.policy.stages import Size, Sizes
-from trainyard.sim.clock import Options, Simulator
+from trainyard.sim.clock import Simulator
 from trainyard.state.jobs import Column
 from trainyard.state.snapshot import Snapshot
 
-NO_COSTS = Options()
+NO_COSTS = Rules()
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +32,10 @@ class Scenario:
     jobs: Sequence[Job]
     slot_s: float
     speed: SpeedModel | None = None  # of this cluster, to share what it has worked out already
-    costs: Options = NO_COSTS  # what starts and restarts take, and the seed
+    costs: Rules = NO_COSTS  # what starts and restarts take, and the seed
 
     @property
-    def options(self) -> Options:
+    def options(self) -> Rules:
         """How to run it: a round is a slot."""
         return replace(self.costs, round_s=self.slot_s)
 

@@ -10,7 +10,8 @@ from trainyard.learn.episode import Outcome, Source
 from trainyard.learn.networks import Network, log_probs
 from trainyard.model.arrays import Floats, Ints
 from trainyard.policy.policy import Policy
-from trainyard.policy.size.dl2.features import Features, Singles
+from trainyard.policy.size.dl2.arrays import Singles
+from trainyard.policy.size.dl2.features import Features
 from trainyard.policy.size.dl2.slot import Observation
 
 

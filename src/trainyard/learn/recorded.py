@@ -13,14 +13,14 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from trainyard.learn.background import Lesson
 from trainyard.learn.episode import Scenario
 from trainyard.learn.foresight import HORIZONS, coming, traced
 from trainyard.learn.networks import value_of
+from trainyard.learn.request import LearnRequest
 from trainyard.learn.rl import Rollout, Trainer, advantages
 from trainyard.model.arrays import Floats, Ints
+from trainyard.policy.size.dl2.arrays import ACTIONS
 from trainyard.policy.size.dl2.features import Features
-from trainyard.policy.size.dl2.slot import ACTIONS
 from trainyard.policy.size.dl2.stage import Taken
 
 TRACE = 0.9  # lambda of GAE: there is only one course of events to go by
@@ -64,7 +64,7 @@ class Learner(Trainer):
         return found.numpy().astype(np.float64)
 
 
-def recorded(lesson: Lesson, features: Features, scene: Scenario) -> Recorded | None:
+def recorded(lesson: LearnRequest, features: Features, scene: Scenario) -> Recorded | None:
     """Lay out the decisions that were followed by enough slots to know what came next."""
     slots, slot_s = lesson.slots, lesson.slot_s
     last_s = slots[-1].now_s - HORIZONS[-1] * slot_s if slots else 0.0

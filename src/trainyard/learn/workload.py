@@ -71,11 +71,12 @@ def mixed(splits: Sequence[Split]) -> Split:
 
 def bound(scenario: Scenario, slots: Slots) -> float:
     """Average JCT in slots if every job always ran at its best size: no policy can be better."""
+    from trainyard.model.rules import Rules
     from trainyard.policy.policy import Policy
-    from trainyard.sim.clock import Options, Simulator
+    from trainyard.sim.clock import Simulator
 
     jobs = [replace(job, arrival_s=0.0) for job in scenario.jobs]
-    simulator = Simulator(scenario.cluster, jobs, Policy(), Options(), speed=scenario.speed)
+    simulator = Simulator(scenario.cluster, jobs, Policy(), Rules(), speed=scenario.speed)
     simulator.advance()
     snapshot = simulator.yard.snapshot(0.0)
     slots.open(0, snapshot, np.arange(len(jobs)), scenario.slot_s)

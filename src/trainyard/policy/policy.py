@@ -35,13 +35,13 @@ class Policy:
         if not (changes or notes or self.size.periodic):
             return snapshot.unchanged
         wakes = self.order.wakes(snapshot, changes) + self.size.wakes(snapshot, changes)
-        return Plan(snapshot.running, changes, wakes, notes)
+        return Plan(snapshot.target, changes, wakes, notes)
 
     def _select(self, snapshot: Snapshot) -> tuple[Changes, Mapping[str, Any]]:
         """Return who starts, stops, moves or changes size, and what the stages say of it."""
         if self.order.preemptive or not isinstance(self.size, Fixed):
             selection = Reselection(self, self.tune.ground(snapshot))
             return selection.run(), selection.notes
-        if snapshot.free.total and len(snapshot.table.jobs) > len(snapshot.running):
+        if snapshot.free.total and len(snapshot.table.jobs) > len(snapshot.target):
             return Starts(self, self.tune.ground(snapshot)).run(), {}
         return {}, {}

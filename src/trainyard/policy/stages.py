@@ -12,7 +12,7 @@ from trainyard.model.cluster import NodeTable
 from trainyard.model.job import Job
 from trainyard.model.profile import Demand
 from trainyard.policy.choose.walk import greedy
-from trainyard.state.room import Free
+from trainyard.state.room import Room
 from trainyard.state.snapshot import Snapshot
 
 Fill = Literal["strict", "greedy", "easy"]
@@ -87,7 +87,7 @@ class Request(NamedTuple):
     server: Demand | None = None  # what each server holds; None: it lives on its workers' share
     mix: tuple[int, ...] | None = None  # workers by GPU type, if that is settled
 
-    def take(self, allocation: Allocation, free: Free, nodes: NodeTable) -> None:
+    def take(self, allocation: Allocation, free: Room, nodes: NodeTable) -> None:
         """Take what was found for it out of what is free."""
         if self.cpus_per_gpu is not None or self.memory_per_gpu is not None:
             free.plain = False  # from now on a free GPU does not mean that its share is free
@@ -98,10 +98,10 @@ class Place(ABC):
     """Where does it run?"""
 
     @abstractmethod
-    def find(self, request: Request, free: Free, nodes: NodeTable, seed: int) -> Allocation | None:
+    def find(self, request: Request, free: Room, nodes: NodeTable, seed: int) -> Allocation | None:
         """Return nodes for the whole gang, or None if it does not fit."""
 
-    def put(self, request: Request, free: Free, nodes: NodeTable, seed: int) -> Allocation | None:
+    def put(self, request: Request, free: Room, nodes: NodeTable, seed: int) -> Allocation | None:
         """Return the same, and take it out of what is free."""
         allocation = self.find(request, free, nodes, seed)
         if allocation is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from heapq import heappop, heappush
 from operator import attrgetter
 from time import perf_counter
@@ -35,6 +34,7 @@ from trainyard.garbage import no_collection
 from trainyard.model.arrays import Floats
 from trainyard.model.cluster import Cluster
 from trainyard.model.job import Job
+from trainyard.model.rules import Rules
 from trainyard.model.speed import SpeedModel
 from trainyard.policy.policy import Policy
 from trainyard.sim.failures import Failure
@@ -55,17 +55,6 @@ OUTCOMES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How to run: see the `simulate` command."""
-
-    round_s: float | None = None
-    restart_s: float | None = None
-    start_s: float = 0.0
-    seed: int = 0
-    until_s: float = math.inf
-
-
 class Simulator:
     """Runs one policy over one list of jobs."""
 
@@ -74,27 +63,24 @@ class Simulator:
         cluster: Cluster,
         jobs: Sequence[Job],
         policy: Policy,
-        options: Options | None = None,
+        rules: Rules | None = None,
         failures: Iterable[Failure] = (),
         progress: Callable[[int], None] | None = None,
         speed: SpeedModel | None = None,
         watcher: Watcher | None = None,
     ) -> None:
-        self.options = options or Options()
+        self.rules = rules or Rules()
         self.policy = policy
         self._decide = TimedPolicy(policy)
         self.jobs = sorted(jobs, key=attrgetter("arrival_s"))
         self.yard = Yard(
             cluster,
             self._decide,
-            restart_s=self.options.restart_s,
-            start_s=self.options.start_s,
-            seed=self.options.seed,
-            round_s=self.options.round_s,
+            self.rules,
             speed=speed,
         )
         self.now_s = 0.0
-        self._round_s = self.options.round_s
+        self._round_s = self.rules.round_s
         self._failures = iter(failures)
         self._progress = progress
         self._watcher = watcher
@@ -107,7 +93,7 @@ class Simulator:
         self._next_arrival = 0
         self._round = -1  # the latest round that is on the heap
         self._recorder = Recorder()
-        self._last_s = min(self.options.until_s, sys.float_info.max)
+        self._last_s = min(self.rules.until_s, sys.float_info.max)
         self._push_failure()
 
     def run(self) -> Result:
@@ -120,7 +106,7 @@ class Simulator:
         """Step through time; return when it ended."""
         while self.advance():
             self.decide()
-        if self._unfinished() and math.isinf(self.options.until_s):
+        if self._unfinished() and math.isinf(self.rules.until_s):
             stuck, record = next(iter(self.yard.records.items()))
             asked, there = record.job.gpus, self.yard.cluster.gpus
             if asked > there:
@@ -129,7 +115,7 @@ class Simulator:
             raise TrainyardError(
                 f"job {stuck} waits and nothing will ever happen: policy {self.policy.name} starves it"
             )
-        return self.options.until_s if self._unfinished() else self.now_s
+        return self.rules.until_s if self._unfinished() else self.now_s
 
     def _unfinished(self) -> bool:
         return len(self._recorder.ended) < len(self.jobs)
@@ -168,13 +154,13 @@ class Simulator:
         if instructions := self.yard.handle(DecisionDue(at)):
             self._carry_out(instructions)
         # With nobody running and nothing to come another round would decide the same.
-        if round_s is not None and (self.yard.running or self._next_time() < math.inf):
+        if round_s is not None and (self.yard.target or self._next_time() < math.inf):
             self._plan_round(round(at / round_s) + 1, round_s)
         self._note_levels(at)
 
     def _note_levels(self, at: float) -> None:
         yard = self.yard
-        running = len(yard.running)
+        running = len(yard.target)
         waiting, gpus = len(yard.records) - running, yard.up_gpus - yard.free.total
         self._recorder.levels.fromlist([at, waiting, running, gpus])
 

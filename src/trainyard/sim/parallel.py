@@ -11,8 +11,9 @@ from typing import Any
 
 from trainyard.model.cluster import Cluster
 from trainyard.model.job import Job
+from trainyard.model.rules import Rules
 from trainyard.policy.policy import Policy
-from trainyard.sim.clock import Options, Simulator
+from trainyard.sim.clock import Simulator
 from trainyard.sim.failures import Failure
 from trainyard.sim.result import Result
 
@@ -27,7 +28,7 @@ def run_all(
     cluster: Cluster,
     jobs: Sequence[Job],
     policies: Sequence[Policy],
-    options: Options | None = None,
+    options: Rules | None = None,
     failures: Iterable[Failure] = (),
     progress: Progress | None = None,
 ) -> list[Result]:

@@ -93,6 +93,6 @@ def so_far(job: Job, yard: Yard, end_s: float) -> Ended:
     if record is None:
         return Ended(job, State.SUBMITTED, nan, nan, nan, nan, 0.0, 0, 0)
     cells, row = yard.table.cells, yard.table.row_of[job.job_id]
-    gpu_s = cells[Column.ATTAINED][row] + cells[Column.HELD][row] * (end_s - cells[Column.HELD_SINCE][row])
+    gpu_s = cells[Column.ATTAINED][row] + cells[Column.GIVEN][row] * (end_s - cells[Column.GIVEN_SINCE][row])
     counts = int(cells[Column.RESTARTS][row]), record.preemptions
     return Ended(job, record.state, nan, record.first_start_s, record.ideal_s, nan, gpu_s, *counts)

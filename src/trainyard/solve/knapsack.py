@@ -18,20 +18,20 @@ import numpy.typing as npt
 from trainyard.model.arrays import Floats, Ints
 from trainyard.solve.program import NO_ROWS, Rows, maximise
 
-Bools = npt.NDArray[np.bool_]
-Knapsack = Callable[[Floats, Floats, Floats], Bools]
+Mask = npt.NDArray[np.bool_]
+Knapsack = Callable[[Floats, Floats, Floats], Mask]
 
 NEARLY_ONE = 1e-7  # below one: one
 ROUNDING = 1e-9  # of the capacity
 
 
-def exact(values: Floats, weights: Floats, capacity: Floats) -> Bools:
+def exact(values: Floats, weights: Floats, capacity: Floats) -> Mask:
     """Return the best choice."""
     worthy = _worthy(values, weights, capacity)
     return _mask(values.size, worthy[_program(values[worthy], weights[worthy], capacity, integer=True)])
 
 
-def frieze_clarke(values: Floats, weights: Floats, capacity: Floats, k: int) -> Bools:
+def frieze_clarke(values: Floats, weights: Floats, capacity: Floats, k: int) -> Mask:
     """Return a choice worth at least k / (k + resources) of the best: one linear program per set of up to k.
 
     Each set is taken as the most valuable jobs of the choice, which leaves out all that are worth more.
@@ -55,7 +55,7 @@ def frieze_clarke(values: Floats, weights: Floats, capacity: Floats, k: int) -> 
     return _mask(size, worthy[best])
 
 
-def lp_rounded(values: Floats, weights: Floats, capacity: Floats) -> Bools:
+def lp_rounded(values: Floats, weights: Floats, capacity: Floats) -> Mask:
     """Return what the linear program takes whole, filled up by value per part of the capacity."""
     worthy = _worthy(values, weights, capacity)
     values, weights, size = values[worthy], weights[worthy], values.size
@@ -67,7 +67,7 @@ def lp_rounded(values: Floats, weights: Floats, capacity: Floats) -> Bools:
     return _mask(size, worthy[taken])
 
 
-def fill(taken: Bools, order: Ints, weights: Floats, capacity: Floats) -> None:
+def fill(taken: Mask, order: Ints, weights: Floats, capacity: Floats) -> None:
     """Take more jobs in this order, as long as there is room for them."""
     left = capacity * (1 + ROUNDING) - weights[taken].sum(axis=0)
     waiting = order[~taken[order]]
@@ -82,7 +82,7 @@ def _worthy(values: Floats, weights: Floats, capacity: Floats) -> Ints:
     return np.flatnonzero((values > 0) & (weights <= capacity).all(axis=1))
 
 
-def _mask(size: int, chosen: Ints | Bools) -> Bools:
+def _mask(size: int, chosen: Ints | Mask) -> Mask:
     mask = np.zeros(size, dtype=np.bool_)
     mask[chosen] = True
     return mask

@@ -12,7 +12,7 @@ from trainyard.model.cluster import by_speed
 from trainyard.model.job import Job
 from trainyard.model.profile import Profile
 from trainyard.profiling.convergence import LEAST_POINTS, epochs_to_converge, fit_curve
-from trainyard.profiling.scaling import Kind, ScalingFit, fit_scaling
+from trainyard.profiling.scaling import ScalingFit, SyncKind, fit_scaling
 from trainyard.state.jobs import Column
 from trainyard.state.observed import Ran
 from trainyard.state.snapshot import Snapshot
@@ -57,7 +57,7 @@ class Beliefs(ABC):
     def gpu_type(self, row: int) -> int:
         """Index of the GPU type the job is thought to run on: its own, what it holds, else the fastest."""
         own = int(self.snapshot.table.cells[C.TYPE][row])
-        held = self.snapshot.running.get(self.snapshot.table.jobs[row].job_id) if own < 0 else None
+        held = self.snapshot.target.get(self.snapshot.table.jobs[row].job_id) if own < 0 else None
         if held is not None:
             workers = self.snapshot.nodes.workers_by_type(held)
             return workers.index(max(workers))
@@ -145,7 +145,7 @@ def _fit(job: Job, seen: Ran) -> ScalingFit:
     """Fit speeds to the sizes a job has run at."""
     profile = job.profile or Profile()
     sync = profile.sync
-    kind: Kind = "ring" if sync is None or sync.kind != "ps" else sync.mode
+    kind: SyncKind = "ring" if sync is None or sync.kind != "ps" else sync.mode
     workers, servers = np.array(list(seen), dtype=np.int64).T
     seconds, samples = np.array(list(seen.values()), dtype=np.float64).T
     return fit_scaling(kind, profile.batch, profile.scaling, workers, servers, samples / seconds)

@@ -13,7 +13,7 @@ def held_mix(snapshot: Snapshot) -> Ints:
     """Workers of every active job (rows of the table) on each GPU type."""
     nodes, row_of = snapshot.nodes, snapshot.table.row_of
     mix: Ints = np.zeros((len(snapshot.table), len(nodes.types)), dtype=np.int64)
-    for job_id, allocation in snapshot.running.items():
+    for job_id, allocation in snapshot.target.items():
         mix[row_of[job_id]] = nodes.workers_by_type(allocation)
     return mix
 
@@ -38,6 +38,6 @@ def seconds_by_type(snapshot: Snapshot, held: Ints) -> Floats:
         return seconds
     for job_id, before in snapshot.observed.type_s.items():
         seconds[table.row_of[job_id]] = before
-    spent = snapshot.now_s - table.column(Column.HELD_SINCE)
+    spent = snapshot.now_s - table.column(Column.GIVEN_SINCE)
     seconds += held * (spent / np.maximum(held.sum(axis=1), 1))[:, None]
     return seconds

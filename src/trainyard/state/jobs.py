@@ -25,10 +25,10 @@ class Column:
     REMAINING: Final = 9  # samples left at SINCE
     RATE: Final = 10  # samples/s from SINCE on
     SINCE: Final = 11
-    HELD: Final = 12  # GPUs held from HELD_SINCE on
-    HELD_SINCE: Final = 13
-    ATTAINED: Final = 14  # GPU-seconds up to HELD_SINCE
-    EXECUTED: Final = 15  # seconds with GPUs up to HELD_SINCE
+    GIVEN: Final = 12  # GPUs given from GIVEN_SINCE on
+    GIVEN_SINCE: Final = 13
+    ATTAINED: Final = 14  # GPU-seconds up to GIVEN_SINCE
+    EXECUTED: Final = 15  # seconds with GPUs up to GIVEN_SINCE
     MET: Final = 16  # integral of the number of active jobs over time, at arrival
     RESTARTS: Final = 17
 

@@ -94,7 +94,7 @@ def counts_of(levels: Levels) -> dict[int, int]:
     return counts
 
 
-class Free:
+class Room:
     """Free GPUs, CPUs and memory per node; nodes that are down have none."""
 
     __slots__ = ("cpus", "gpus", "levels", "memory_gb", "plain", "total")
@@ -108,13 +108,13 @@ class Free:
         self.levels = levels_of(np.array(gpus, dtype=np.int64))
 
     @classmethod
-    def all_of(cls, nodes: NodeTable) -> Free:
+    def all_of(cls, nodes: NodeTable) -> Room:
         """Everything free."""
         return cls(nodes.gpus.tolist(), nodes.cpus.tolist(), nodes.memory_gb.tolist())
 
-    def copy(self) -> Free:
+    def copy(self) -> Room:
         """Return scratch space for trying placements."""
-        twin = Free.__new__(Free)
+        twin = Room.__new__(Room)
         twin.gpus = self.gpus.copy()
         twin.cpus = self.cpus.copy()
         twin.memory_gb = self.memory_gb.copy()

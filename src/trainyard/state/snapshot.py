@@ -14,11 +14,12 @@ from trainyard.model.allocation import Allocation, Plan
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.cluster import NodeTable
 from trainyard.model.job import Job
+from trainyard.model.rules import Rules
 from trainyard.model.speed import Sensitivity, SpeedModel
 from trainyard.state.jobs import Column, JobTable
 from trainyard.state.observed import Observed, Ran
 from trainyard.state.queue import Waiting
-from trainyard.state.room import Free
+from trainyard.state.room import Room
 
 C = Column
 
@@ -32,15 +33,12 @@ class Snapshot:
     speed: SpeedModel
     table: JobTable
     waiting: Waiting
-    running: dict[str, Allocation]
-    free: Free
+    target: dict[str, Allocation]
+    free: Room
     up_gpus: int  # GPUs of all nodes that are not down
     sensitivity: Sensitivity
     met: float = 0.0  # integral of the number of active jobs over time
-    seed: int = 0
-    restart_s: float | None = None  # of every job; None: what its profile says
-    start_s: float = 0.0  # of every job's first start
-    round_s: float | None = None  # decisions are taken at multiples of this; None: whenever something changes
+    rules: Rules = field(default_factory=Rules)
     observed: Observed = field(default_factory=Observed)
     notes: dict[str, Floats] = field(
         default_factory=dict
@@ -49,7 +47,7 @@ class Snapshot:
     unchanged: Plan = field(init=False)  # the plan that leaves everything as it is
 
     def __post_init__(self) -> None:
-        self.unchanged = Plan(self.running)
+        self.unchanged = Plan(self.target)
 
     def fork(self) -> Snapshot:
         """Return a copy that can be changed without touching the original."""
@@ -57,7 +55,7 @@ class Snapshot:
             self,
             table=self.table.fork(),
             waiting=self.waiting.fork(),
-            running=self.running.copy(),
+            target=self.target.copy(),
             free=self.free.copy(),
             observed=self.observed.copy(),
             notes=self.notes.copy(),
@@ -86,8 +84,8 @@ class Snapshot:
 
     def restart_cost(self, job: Job) -> float:
         """Seconds without progress when a job resumes or its workers change."""
-        if self.restart_s is not None:
-            return self.restart_s
+        if self.rules.restart_s is not None:
+            return self.rules.restart_s
         return job.profile.restart_s if job.profile is not None else 0.0
 
     def seen(self, row: int) -> Ran:
@@ -96,21 +94,21 @@ class Snapshot:
         ran, rate = self.now_s - cells[C.SINCE][row], cells[C.RATE][row]
         if ran <= 0 or rate <= 0:
             return self.observed.seen(job_id, None)
-        held = self.running[job_id]
+        held = self.target[job_id]
         return self.observed.seen(job_id, ((held.gpus, held.servers), ran, rate * ran))
 
     def attained_gpu_s(self) -> Floats:
         """GPU-seconds every active job has held so far."""
         active = self.table.data[:, : len(self.table.jobs)]
-        got: Floats = self.now_s - active[C.HELD_SINCE]
-        got *= active[C.HELD]
+        got: Floats = self.now_s - active[C.GIVEN_SINCE]
+        got *= active[C.GIVEN]
         got += active[C.ATTAINED]
         return got
 
     def executed_s(self) -> Floats:
         """Seconds every active job has held GPUs so far."""
         t = self.table
-        got: Floats = t.column(C.EXECUTED) + (t.column(C.HELD) > 0) * (self.now_s - t.column(C.HELD_SINCE))
+        got: Floats = t.column(C.EXECUTED) + (t.column(C.GIVEN) > 0) * (self.now_s - t.column(C.GIVEN_SINCE))
         return got
 
     def contention(self) -> Floats:

@@ -10,7 +10,8 @@ import pytest
 from trainyard.learn.batch import BatchEnv
 from trainyard.learn.settings.ring_jobs import FACTOR, LONGEST_S, MOST_REQUESTED, RingSetting, philly_jobs
 from trainyard.learn.settings.splits import episode
-from trainyard.policy.size.dl2.slot import ACTIONS, WORKER
+from trainyard.policy.size.dl2.arrays import ACTIONS
+from trainyard.policy.size.dl2.slot import WORKER
 
 SMALL = RingSetting(nodes=2, jobs=12)
 

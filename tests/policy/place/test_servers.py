@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from conftest import checked
 from trainyard.core.events import DecisionDue, JobSubmitted, Start
+from trainyard.core.validate import validate
 from trainyard.core.yard import Yard
 from trainyard.errors import InputError, PlanError
 from trainyard.files.job_check import check_jobs
@@ -22,7 +23,7 @@ from trainyard.model.speed import SpeedModel
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.place.servers import evenly, with_servers
 from trainyard.policy.stages import Request
-from trainyard.state.room import Free
+from trainyard.state.room import Room
 
 TOGETHER = Profile(batch=64, compute=Compute(0.01, {"GPU": 0.001}), sync=Sync("ps", gradient_mb=100.0))
 APART = replace(TOGETHER, worker=Demand(2.0, 10.0), server=Demand(1.0, 5.0))
@@ -32,7 +33,7 @@ def started(job, cluster, policy="fifo"):
     yard = Yard(cluster, parse_policy(policy).decide)
     yard.handle(JobSubmitted(0.0, job))
     (start,) = yard.handle(DecisionDue(0.0))
-    yard.validate()
+    validate(yard)
     assert isinstance(start, Start)
     return start.allocation
 
@@ -83,7 +84,7 @@ def test_a_job_whose_servers_fit_nowhere_is_refused():
 
 def test_plans_that_starve_servers_are_refused():
     starved = Allocation((Share("GPU-0", 2, 2, 4.0, 30.0),))
-    yard = Yard(uniform_cluster(1, 8), lambda snapshot: Plan(snapshot.running, {"a": starved}))
+    yard = Yard(uniform_cluster(1, 8), lambda snapshot: Plan(snapshot.target, {"a": starved}))
     yard.handle(JobSubmitted(0.0, Job("a", 0.0, 2, 60.0, profile=APART)))
     with pytest.raises(PlanError, match="less on GPU-0 than its workers and servers there need"):
         yard.handle(DecisionDue(0.0))
@@ -98,7 +99,7 @@ def test_servers_that_move_restart_the_job():
         shares = [Share(node, gpus, servers, 2.0 + servers, 10.0 + 5 * servers)]
         if not servers:
             shares.append(Share("GPU-1", 0, 1, 1.0, 5.0))
-        return Plan(snapshot.running, {"a": Allocation(tuple(shares))})
+        return Plan(snapshot.target, {"a": Allocation(tuple(shares))})
 
     yard = Yard(uniform_cluster(2, 8), decide)
     yard.handle(JobSubmitted(0.0, Job("a", 0.0, 1, 60.0, profile=APART)))
@@ -152,7 +153,7 @@ def test_all_servers_are_seated_within_the_room_there_is(data):
         for i in range(count)
     )
     table = NodeTable(Cluster("c", nodes))
-    free, demand = Free.all_of(table), Demand(data.draw(st.floats(0.1, 4.0)), 1.0)
+    free, demand = Room.all_of(table), Demand(data.draw(st.floats(0.1, 4.0)), 1.0)
     on = data.draw(st.integers(0, count - 1))
     workers = [Share(f"n{on}", 1, 0, 0.5, 1.0)]
     request = Request(Job("a", 0.0, 1, 1.0), 1, -1, 0.5, 1.0, data.draw(st.integers(1, 12)), demand)

@@ -20,7 +20,7 @@ from trainyard.policy.size.optimus import Growth, grow
 from trainyard.policy.stages import Request
 from trainyard.state.beliefs import Learned, Told
 from trainyard.state.jobs import Column
-from trainyard.state.room import Free
+from trainyard.state.room import Room
 
 SERVED = Profile(
     batch=256,
@@ -184,7 +184,7 @@ class TestEven:
         request = Request(
             Job("a", 0.0, gpus, 1.0), gpus, -1, cpus, None if cpus is None else 1.0, servers, server
         )
-        allocation = Even().put(request, Free.all_of(nodes), nodes, 0)
+        allocation = Even().put(request, Room.all_of(nodes), nodes, 0)
         return [(s.node, s.gpus, s.servers) for s in allocation.shares]
 
     def test_one_node_if_it_holds_all(self):

@@ -15,10 +15,11 @@ from trainyard.errors import InputError
 from trainyard.model.cluster import Cluster, GpuType, Node
 from trainyard.model.job import Job
 from trainyard.model.profile import Compute, Profile, Sync
+from trainyard.model.rules import Rules
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.types.gavel import Shares, equal_share, priorities, realise
 from trainyard.policy.types.options import Gangs, gangs_of
-from trainyard.sim.clock import Options, Simulator
+from trainyard.sim.clock import Simulator
 from trainyard.state.capacity import held_mix, seconds_by_type
 
 NONE = Sync(kind="none")
@@ -185,7 +186,7 @@ class TestRounds:
             for i, (a, b) in enumerate(speeds)
         ]
         policy = parse_policy(f"gavel(objective={objective},round_s=100)")
-        simulator = Simulator(cluster, jobs, policy, Options(restart_s=0.0, until_s=5e4))
+        simulator = Simulator(cluster, jobs, policy, Rules(restart_s=0.0, until_s=5e4))
         simulator.run()
         snapshot = simulator.yard.snapshot(5e4)
         rows = np.array([snapshot.table.row_of[f"j{i}"] for i in range(3)])

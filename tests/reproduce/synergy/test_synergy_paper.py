@@ -11,7 +11,7 @@ import pytest
 
 from trainyard.cli.main import run
 from trainyard.model.speed import SpeedModel
-from trainyard.reproduce.findings import Column, Findings, Table, write_findings
+from trainyard.reproduce.findings import Findings, Heading, Table, write_findings
 from trainyard.reproduce.pool import in_parallel
 from trainyard.reproduce.synergy import gains, opt
 from trainyard.reproduce.synergy.capacity import capacity, mean_hours
@@ -99,7 +99,7 @@ def test_results_are_written(tiny, tmp_path):
 
 
 def test_what_is_not_known_is_a_dash():
-    table = Table("t", "T", [Column("a"), Column("b", "{:.1f}x")], [["x", None], ["y", 1.25]])
+    table = Table("t", "T", [Heading("a"), Heading("b", "{:.1f}x")], [["x", None], ["y", 1.25]])
     assert table.texts() == [["x", "-"], ["y", "1.2x"]]
 
 

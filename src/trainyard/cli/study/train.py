@@ -15,7 +15,7 @@ from trainyard.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
     from trainyard.learn.journal import Show
-    from trainyard.learn.networks import Kind
+    from trainyard.learn.networks import NetworkKind
     from trainyard.learn.workload import Split
     from trainyard.policy.policy import Policy
 
@@ -80,7 +80,7 @@ def train(
     phases: tuple[tuple[float, Split], ...] = ((1.0, split),)
     if warm_up_on is not None:
         phases = ((1 / 3, episodes(warm_up_on, None, None, None, slot_s, episode_jobs)), *phases)
-    kind: Kind = "set" if network == "set" else "window"
+    kind: NetworkKind = "set" if network == "set" else "window"
     plan = plan_of(_teacher(teacher), phases, kind, decisions, iterations, seed)
     directory = prepare_out_dir(log) if log is not None else None
     made = {"command": " ".join(["trainyard", *sys.argv[1:]]), "seed": str(seed)}

@@ -34,7 +34,7 @@ VALIDATION_SEED = 9973
 HELD_OUT_SEED = 3_000_000_000  # from here on for reporting only: nothing is learnt or chosen on these traces
 
 
-class Kind(NamedTuple):
+class PaperModel(NamedTuple):
     """One kind of job."""
 
     model: str
@@ -46,14 +46,14 @@ class Kind(NamedTuple):
 
 # The catalogue of the public simulator.
 KINDS = (
-    Kind("resnet-50", 115, 0.30, True, 32),
-    Kind("vgg-16", 115, 0.96, True, 32),
-    Kind("resnext-110", 390, 0.05, True, 128),
-    Kind("inception-bn", 120, 0.54, True, 128),
-    Kind("seq2seq", 780, 0.95, True, 64),
-    Kind("cnn-text-classification", 193, 0.46, False, 50),
-    Kind("dssm", 349, 0.33, False, 256),
-    Kind("wlm", 165, 0.23, True, 160),
+    PaperModel("resnet-50", 115, 0.30, True, 32),
+    PaperModel("vgg-16", 115, 0.96, True, 32),
+    PaperModel("resnext-110", 390, 0.05, True, 128),
+    PaperModel("inception-bn", 120, 0.54, True, 128),
+    PaperModel("seq2seq", 780, 0.95, True, 64),
+    PaperModel("cnn-text-classification", 193, 0.46, False, 50),
+    PaperModel("dssm", 349, 0.33, False, 256),
+    PaperModel("wlm", 165, 0.23, True, 160),
 )
 
 # Jobs per slot, from Google's cluster trace as the public simulator carries it, by their number at most.
@@ -84,7 +84,7 @@ class Setting:
     slot_s: float = 1200.0
     most: int = 16  # workers, and servers, of a job
     pattern: Pattern = "google"
-    kinds: tuple[Kind, ...] = KINDS
+    kinds: tuple[PaperModel, ...] = KINDS
 
 
 SETTINGS = {
@@ -134,7 +134,7 @@ def validation_traces(setting: Setting, count: int) -> list[list[Job]]:
     return [dl2_trace(setting, random) for _ in range(count)]
 
 
-def dl2_job(setting: Setting, kind: Kind, job_id: str, slot: int, profile: Profile) -> Job:
+def dl2_job(setting: Setting, kind: PaperModel, job_id: str, slot: int, profile: Profile) -> Job:
     """One job: it starts with one worker and one server and may have as many as the setting allows."""
     return Job(
         job_id,
@@ -149,12 +149,12 @@ def dl2_job(setting: Setting, kind: Kind, job_id: str, slot: int, profile: Profi
 
 
 @cache
-def measured(kind: Kind) -> Profile:
+def measured(kind: PaperModel) -> Profile:
     """Profile of a kind, with the speeds that were measured."""
     return profile_of(kind, Tables(workers_servers=SPEEDS[kind.model]))
 
 
-def profile_of(kind: Kind, speeds: Tables) -> Profile:
+def profile_of(kind: PaperModel, speeds: Tables) -> Profile:
     """What a kind's workers and servers hold, with the table that tells its speed; scaling is free."""
     return Profile(
         name=kind.model,

@@ -19,7 +19,7 @@ from trainyard.model.job import Job
 from trainyard.model.profile import Profile
 from trainyard.model.zoo import ZOO
 from trainyard.trace.presets import Preset, preset
-from trainyard.trace.workload import Demand
+from trainyard.trace.workload import Asked
 
 GPUS_PER_NODE, GPU_TYPE = 8, "V100"
 NETWORK_GBPS = 100.0  # InfiniBand
@@ -89,11 +89,11 @@ def _profile(model: str, gpus: int) -> Profile:
     return replace(own, batch=batch, scaling="strong")
 
 
-def _demand(philly: Preset, jobs: int, rng: np.random.Generator) -> Demand:
+def _demand(philly: Preset, jobs: int, rng: np.random.Generator) -> Asked:
     """Requests and run times, both cut at their limits."""
     drawn = philly.workload.draw(jobs, rng)
     gpus, duration_s = np.minimum(drawn.gpus, MOST_REQUESTED), np.minimum(drawn.duration_s, LONGEST_S)
-    return Demand(gpus, duration_s)
+    return Asked(gpus, duration_s)
 
 
 @cache

@@ -46,7 +46,7 @@ class Lines:
             if stood is not None:
                 line = self.of_size[stood[0]]
                 del line[bisect_left(line, stood[1])]
-            if job_id in snapshot.table.row_of and job_id not in snapshot.running:
+            if job_id in snapshot.table.row_of and job_id not in snapshot.target:
                 self._join(snapshot, job_id)
         journal.clear()
 
@@ -64,7 +64,7 @@ class Lines:
         heads = [(line[0], gpus, 0) for gpus, line in self.of_size.items() if line]
         heapq.heapify(heads)
         first = heads[0][0] if heads else NOBODY
-        runs = snapshot.table.column(C.HELD) > 0
+        runs = snapshot.table.column(C.GIVEN) > 0
         late = (runs & (key >= first[0])).nonzero()[0]  # all others that run come first and stay
         keys = key[late]
         if late.size > 2 * LAST:

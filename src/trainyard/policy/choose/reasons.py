@@ -11,7 +11,7 @@ from trainyard.state.snapshot import Snapshot
 
 def waiting_reasons(snapshot: Snapshot, policy: Policy) -> dict[str, str]:
     """Return job -> reason for every waiting job, in the order in which the policy would serve them."""
-    rows = [row for row in policy.order.rank(snapshot).tolist() if not snapshot.table.data[Column.HELD, row]]
+    rows = [row for row in policy.order.rank(snapshot).tolist() if not snapshot.table.data[Column.GIVEN, row]]
     jobs = [snapshot.table.jobs[row] for row in rows]
     return {job.job_id: _reason(snapshot, policy, job, place, jobs[0]) for place, job in enumerate(jobs)}
 

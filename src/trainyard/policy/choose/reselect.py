@@ -17,7 +17,7 @@ from trainyard.policy.size.fixed import Fixed
 from trainyard.policy.stages import Stages
 from trainyard.state.capacity import held_mix, up_by_type
 from trainyard.state.jobs import Column
-from trainyard.state.room import Free
+from trainyard.state.room import Room
 from trainyard.state.snapshot import Snapshot
 
 C = Column
@@ -33,7 +33,7 @@ class Reselection:
         self.policy = policy
         self.snapshot = snapshot
         self.table = snapshot.table
-        self.held = snapshot.table.column(C.HELD)
+        self.held = snapshot.table.column(C.GIVEN)
         self.fixed = isinstance(policy.size, Fixed)
         self.one_type = len(snapshot.nodes.types) == 1
         self.idle = 0  # GPUs that the last attempt left
@@ -208,17 +208,17 @@ class Reselection:
         """Rows of jobs that run with other parameter servers than they should."""
         other: Mask = np.zeros(self.held.size, dtype=np.bool_)
         for row in servers.nonzero()[0].tolist():
-            held = self.snapshot.running.get(self.table.jobs[row].job_id)
+            held = self.snapshot.target.get(self.table.jobs[row].job_id)
             other[row] = held is not None and held.servers != servers[row]
         return other
 
-    def _release(self, rows: list[int]) -> tuple[Free, Changes]:
+    def _release(self, rows: list[int]) -> tuple[Room, Changes]:
         """Give back what running jobs hold that do not stay as they are."""
         scratch = self.snapshot.free.copy()
         changes: Changes = {}
         for row in rows:
             job_id = self.table.jobs[row].job_id
-            scratch.give(self.snapshot.nodes.index, self.snapshot.running[job_id].shares)
+            scratch.give(self.snapshot.nodes.index, self.snapshot.target[job_id].shares)
             changes[job_id] = None
         return scratch, changes
 
@@ -239,7 +239,7 @@ class Reselection:
             yield size, some
 
     def _put(
-        self, row: int, gpus: int, gpu_type: int, scratch: Free, servers: int | None = None
+        self, row: int, gpus: int, gpu_type: int, scratch: Room, servers: int | None = None
     ) -> Allocation | None:
         """Place one job, on GPUs of the chosen type or, where only these lack CPUs or memory, of another."""
         own_type = int(self.table.cells[C.TYPE][row])
@@ -250,18 +250,18 @@ class Reselection:
                 request = policy.tune.request(snap, job, size, type_)
                 if some:
                     request = request._replace(servers=some)
-                allocation = policy.place.put(request, scratch, snap.nodes, snap.seed)
+                allocation = policy.place.put(request, scratch, snap.nodes, snap.rules.seed)
                 if allocation is not None:
                     return allocation
         return None
 
-    def _put_mix(self, row: int, mix: tuple[int, ...], scratch: Free) -> Allocation | None:
+    def _put_mix(self, row: int, mix: tuple[int, ...], scratch: Room) -> Allocation | None:
         """Place one job whose workers of each type are settled."""
         job, own_type = self.table.jobs[row], int(self.table.cells[C.TYPE][row])
         snap, best, speed = self.snapshot, None, 0.0
         for tried in self._cuts(mix, job.least_gpus, scratch):
             request = self.policy.tune.request(snap, job, sum(tried), own_type)._replace(mix=tried)
-            found = self.policy.place.find(request, scratch, snap.nodes, snap.seed)
+            found = self.policy.place.find(request, scratch, snap.nodes, snap.rules.seed)
             if found is not None and (rate := snap.speed.rate(job, found)) > speed:
                 best, speed = (request, found), rate
         if best is None:
@@ -269,7 +269,7 @@ class Reselection:
         best[0].take(best[1], scratch, snap.nodes)
         return best[1]
 
-    def _cuts(self, mix: tuple[int, ...], least: int, scratch: Free) -> Iterator[tuple[int, ...]]:
+    def _cuts(self, mix: tuple[int, ...], least: int, scratch: Room) -> Iterator[tuple[int, ...]]:
         """The workers as settled; where these must span nodes, also as many as one node can take."""
         yield mix
         if self.policy.size.cuts and sum(n > 0 for n in mix) == 1:

@@ -8,7 +8,7 @@ from trainyard.model.allocation import Allocation
 from trainyard.policy.place.servers import EPSILON
 from trainyard.policy.stages import Place, Request
 from trainyard.state.jobs import Column
-from trainyard.state.room import Free
+from trainyard.state.room import Room
 from trainyard.state.snapshot import Snapshot
 
 C = Column
@@ -18,7 +18,7 @@ class Reservation:
     """When the head can start at the latest, and what stays free beside it from then on."""
 
     def __init__(
-        self, snapshot: Snapshot, head: Request, free: Free, started: dict[str, Allocation], place: Place
+        self, snapshot: Snapshot, head: Request, free: Room, started: dict[str, Allocation], place: Place
     ) -> None:
         self.snapshot = snapshot
         self.start_s = float("inf")
@@ -26,7 +26,7 @@ class Reservation:
         for finish_s, allocation in self._releases(started):
             self.beside.give(snapshot.nodes.index, allocation.shares)
             probe = self.beside.copy()
-            if place.put(head, probe, snapshot.nodes, snapshot.seed) is not None:
+            if place.put(head, probe, snapshot.nodes, snapshot.rules.seed) is not None:
                 self.start_s, self.beside = finish_s, probe
                 break
 
@@ -37,7 +37,7 @@ class Reservation:
         with np.errstate(divide="ignore", invalid="ignore"):
             ends = np.maximum(snap.table.column(C.SINCE), snap.now_s) + left / rate
         row_of = snap.table.row_of
-        running = [(float(ends[row_of[j]]), j, a) for j, a in snap.running.items() if rate[row_of[j]] > 0]
+        running = [(float(ends[row_of[j]]), j, a) for j, a in snap.target.items() if rate[row_of[j]] > 0]
         soon = [(self.end_s(j, a), j, a) for j, a in started.items()]
         return [(end, a) for end, _, a in sorted(running + soon, key=lambda r: (r[0], r[1]))]
 

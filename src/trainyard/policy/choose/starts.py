@@ -7,7 +7,7 @@ from trainyard.model.arrays import Ints
 from trainyard.policy.choose.reservation import Reservation
 from trainyard.policy.stages import Request, Stages
 from trainyard.state.jobs import Column
-from trainyard.state.room import Free
+from trainyard.state.room import Room
 from trainyard.state.snapshot import Snapshot
 
 C = Column
@@ -56,7 +56,7 @@ class Starts:
         if job.gpus > self.left:
             return False
         request = self._request(row)
-        allocation = self.policy.place.find(request, self._room(), snap.nodes, snap.seed)
+        allocation = self.policy.place.find(request, self._room(), snap.nodes, snap.rules.seed)
         if allocation is None:
             return False
         self.started[job.job_id] = allocation
@@ -64,7 +64,7 @@ class Starts:
         self.left -= allocation.gpus
         return True
 
-    def _room(self) -> Free:
+    def _room(self) -> Room:
         """Return what is free; what started last is only now taken out, as often nobody asks again."""
         if self.latest is not None:
             if self.free is self.snapshot.free:

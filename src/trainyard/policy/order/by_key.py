@@ -33,5 +33,5 @@ class KeyOrder(Order):
 
     def choose(self, snapshot: Snapshot, demand: Floats) -> Ints:
         """Return the rows that fit at once, sorting no more than necessary."""
-        seq, about = snapshot.table.column(C.SEQ), len(snapshot.running) + 32
+        seq, about = snapshot.table.column(C.SEQ), len(snapshot.target) + 32
         return take_in_order(self.key(snapshot), seq, demand, snapshot.up_gpus, about)

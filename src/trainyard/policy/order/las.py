@@ -75,7 +75,7 @@ class Las(KeyOrder):
         else:
             level = self._queue(service)
             level *= 2
-            level += snapshot.table.column(C.HELD) == 0
+            level += snapshot.table.column(C.GIVEN) == 0
         level <<= SEQ_BITS
         level += snapshot.table.column(C.SEQ).astype(np.int64)
         return level
@@ -105,7 +105,7 @@ class Las(KeyOrder):
     def _served(self, snapshot: Snapshot, row: int) -> float:
         """Service of one job up to now."""
         cells = snapshot.table.cells
-        spent_s = snapshot.now_s - cells[C.HELD_SINCE][row]
+        spent_s = snapshot.now_s - cells[C.GIVEN_SINCE][row]
         if self.in_gpu_time:
-            return cells[C.ATTAINED][row] + cells[C.HELD][row] * spent_s
-        return cells[C.EXECUTED][row] + (spent_s if cells[C.HELD][row] else 0.0)
+            return cells[C.ATTAINED][row] + cells[C.GIVEN][row] * spent_s
+        return cells[C.EXECUTED][row] + (spent_s if cells[C.GIVEN][row] else 0.0)

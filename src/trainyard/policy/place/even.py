@@ -12,13 +12,13 @@ from trainyard.policy.place.fit import by_type, worker_shares
 from trainyard.policy.place.pack import Pack
 from trainyard.policy.place.servers import with_servers
 from trainyard.policy.stages import Place, Request
-from trainyard.state.room import Free, Levels, counts_of
+from trainyard.state.room import Levels, Room, counts_of
 
 
 class Even(Place):
     """The same number of workers and servers on each of the fewest nodes."""
 
-    def find(self, request: Request, free: Free, nodes: NodeTable, seed: int) -> Allocation | None:
+    def find(self, request: Request, free: Room, nodes: NodeTable, seed: int) -> Allocation | None:
         """Place one gang."""
         for usable in by_type(request, free, nodes):
             shares = _even(request, usable, free, nodes)
@@ -27,7 +27,7 @@ class Even(Place):
         return Pack().find(request, free, nodes, seed)
 
 
-def _even(request: Request, usable: Levels, free: Free, nodes: NodeTable) -> list[Share] | None:
+def _even(request: Request, usable: Levels, free: Room, nodes: NodeTable) -> list[Share] | None:
     """Split over the fewest of the nodes with most room such that everything fits where its workers are."""
     room = sorted(counts_of(usable).items(), key=lambda part: (-part[1], -free.cpus[part[0]], part[0]))
     if not room:

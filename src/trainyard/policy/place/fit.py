@@ -13,9 +13,9 @@ from trainyard.model.cluster import NodeTable, by_speed
 from trainyard.policy.place.servers import EPSILON, portions, with_servers
 from trainyard.policy.stages import Request
 from trainyard.state.room import (
-    Free,
     Levels,
     Parts,
+    Room,
     fewest_nodes,
     levels_of,
     total,
@@ -23,7 +23,7 @@ from trainyard.state.room import (
 )
 
 
-def usable_gpus(request: Request, free: Free, nodes: NodeTable) -> Levels:
+def usable_gpus(request: Request, free: Room, nodes: NodeTable) -> Levels:
     """GPUs per node that this job could take, given the CPUs and memory that must go with each."""
     if free.plain and request.cpus_per_gpu is None and request.memory_per_gpu is None:
         return free.levels
@@ -39,7 +39,7 @@ def usable_gpus(request: Request, free: Free, nodes: NodeTable) -> Levels:
     return levels_of(room.astype(np.int64))
 
 
-def by_type(request: Request, free: Free, nodes: NodeTable) -> Sequence[Levels]:
+def by_type(request: Request, free: Room, nodes: NodeTable) -> Sequence[Levels]:
     """Return usable GPUs, one GPU type at a time: the fastest with room for the whole gang first.
 
     Types are mixed only if no type alone could ever hold the gang.
@@ -52,7 +52,7 @@ def by_type(request: Request, free: Free, nodes: NodeTable) -> Sequence[Levels]:
     return [of_type for of_type in of_types if total(of_type) >= request.gpus]
 
 
-def allocate(request: Request, parts: Parts, free: Free, nodes: NodeTable) -> Allocation | None:
+def allocate(request: Request, parts: Parts, free: Room, nodes: NodeTable) -> Allocation | None:
     """Turn (node, GPUs) into an allocation; None if its servers find no room."""
     if request.servers:
         shares = with_servers(request, worker_shares(request, parts, nodes), free, nodes)
@@ -74,7 +74,7 @@ def worker_shares(request: Request, parts: Parts, nodes: NodeTable) -> list[Shar
     return shares
 
 
-def one_node(request: Request, free: Free, nodes: NodeTable) -> list[Share] | None:
+def one_node(request: Request, free: Room, nodes: NodeTable) -> list[Share] | None:
     """Put workers and servers on one node, the one with the fewest free GPUs that has room for all."""
     server, servers, gpus = request.server, request.servers, request.gpus
     if server is None or request.cpus_per_gpu is None or request.memory_per_gpu is None:
@@ -97,7 +97,7 @@ def one_node(request: Request, free: Free, nodes: NodeTable) -> list[Share] | No
     return None
 
 
-def find_mix(request: Request, free: Free, nodes: NodeTable) -> Allocation | None:
+def find_mix(request: Request, free: Room, nodes: NodeTable) -> Allocation | None:
     """Put the workers of each GPU type on the fewest nodes, or None if they do not fit."""
     assert request.mix is not None
     usable, parts = usable_gpus(request, free, nodes), []

@@ -9,7 +9,7 @@ from trainyard.model.cluster import NodeTable
 from trainyard.policy.place.fit import allocate, by_type, one_node
 from trainyard.policy.stages import Place, Request
 from trainyard.state.room import (
-    Free,
+    Room,
     best_fit,
     emptiest_nodes,
     fewest_nodes,
@@ -22,7 +22,7 @@ class Pack(Place):
     def __init__(self, consolidate: Literal["prefer", "require"] = "prefer") -> None:
         self.require = consolidate == "require"
 
-    def find(self, request: Request, free: Free, nodes: NodeTable, seed: int) -> Allocation | None:
+    def find(self, request: Request, free: Room, nodes: NodeTable, seed: int) -> Allocation | None:
         """Place one gang."""
         _, gpus, _, cpus, memory_gb, servers, _, _ = request
         if free.total < gpus:
@@ -49,5 +49,5 @@ class Pack(Place):
         """Whether the gang would need fewer nodes in an empty cluster."""
         if spanned == 1:
             return False
-        empty = by_type(request, Free.all_of(nodes), nodes)
+        empty = by_type(request, Room.all_of(nodes), nodes)
         return any(len(fewest_nodes(usable, request.gpus) or ()) < spanned for usable in empty)

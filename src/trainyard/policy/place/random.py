@@ -10,13 +10,13 @@ from trainyard.model.allocation import Allocation
 from trainyard.model.cluster import NodeTable
 from trainyard.policy.place.fit import allocate, by_type
 from trainyard.policy.stages import Place, Request
-from trainyard.state.room import Free, Parts, counts_of, total
+from trainyard.state.room import Parts, Room, counts_of, total
 
 
 class Random(Place):
     """Fill nodes in a random order that depends on the seed and the job alone."""
 
-    def find(self, request: Request, free: Free, nodes: NodeTable, seed: int) -> Allocation | None:
+    def find(self, request: Request, free: Room, nodes: NodeTable, seed: int) -> Allocation | None:
         """Place one gang."""
         usable = by_type(request, free, nodes)
         if not usable or total(usable[0]) < request.gpus:

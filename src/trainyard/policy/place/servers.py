@@ -11,7 +11,7 @@ from trainyard.model.arrays import Floats
 from trainyard.model.cluster import NodeTable
 from trainyard.model.profile import Demand
 from trainyard.policy.stages import Request
-from trainyard.state.room import Free, Parts
+from trainyard.state.room import Parts, Room
 
 MANY = 1_000_000  # tasks on a node: more than fit
 EPSILON = 1e-6  # CPUs and gigabytes: far below what anybody asks for, far above rounding
@@ -22,7 +22,7 @@ def portions(free: list[float], each: float) -> Floats:
     return (np.array(free) + EPSILON) / each if each else np.full(len(free), float(MANY))
 
 
-def with_servers(request: Request, workers: list[Share], free: Free, nodes: NodeTable) -> list[Share] | None:
+def with_servers(request: Request, workers: list[Share], free: Room, nodes: NodeTable) -> list[Share] | None:
     """Return what a job holds on each node, servers included; None if there is no room for these."""
     demand = request.server
     beside = evenly(request.servers, [share.gpus for share in workers])
@@ -57,7 +57,7 @@ def _room(demand: Demand, cpus: float, memory_gb: float) -> int:
     return int(max(min(by_cpu, by_memory), 0.0))
 
 
-def _rest(servers: int, demand: Demand, more: dict[int, int], free: Free) -> Parts:
+def _rest(servers: int, demand: Demand, more: dict[int, int], free: Room) -> Parts:
     """Seats for the servers that found none: on the workers' nodes, then where GPUs need the CPUs least."""
     if not servers:
         return []

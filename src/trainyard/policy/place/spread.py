@@ -6,13 +6,13 @@ from trainyard.model.allocation import Allocation
 from trainyard.model.cluster import NodeTable
 from trainyard.policy.place.fit import allocate, by_type
 from trainyard.policy.stages import Place, Request
-from trainyard.state.room import Free, emptiest_nodes
+from trainyard.state.room import Room, emptiest_nodes
 
 
 class Spread(Place):
     """Each worker goes to the node with the most free GPUs."""
 
-    def find(self, request: Request, free: Free, nodes: NodeTable, seed: int) -> Allocation | None:
+    def find(self, request: Request, free: Room, nodes: NodeTable, seed: int) -> Allocation | None:
         """Place one gang, worker by worker."""
         for usable in by_type(request, free, nodes):
             parts = emptiest_nodes(usable, request.gpus)

@@ -13,13 +13,13 @@ from trainyard.model.arrays import Floats, Ints
 from trainyard.model.cluster import NodeTable
 from trainyard.policy.place.fit import allocate, by_type
 from trainyard.policy.stages import Place, Request
-from trainyard.state.room import Free, counts_of, fewest_nodes
+from trainyard.state.room import Room, counts_of, fewest_nodes
 
 
 class Tetris(Place):
     """Where demand and free resources are best aligned."""
 
-    def find(self, request: Request, free: Free, nodes: NodeTable, seed: int) -> Allocation | None:
+    def find(self, request: Request, free: Room, nodes: NodeTable, seed: int) -> Allocation | None:
         """Place one gang."""
         for usable in by_type(request, free, nodes):
             fit = [node for node, gpus in sorted(counts_of(usable).items()) if gpus >= request.gpus]
@@ -33,7 +33,7 @@ class Tetris(Place):
         return None
 
 
-def alignment(request: Request, free: Free, nodes: NodeTable, among: Ints) -> Floats:
+def alignment(request: Request, free: Room, nodes: NodeTable, among: Ints) -> Floats:
     """Dot product of what one GPU of the job needs and what is free, as parts of each node."""
     gpus = np.array(free.gpus, dtype=np.float64)[among]
     score: Floats = gpus / np.square(nodes.gpus[among])

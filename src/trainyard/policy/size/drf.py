@@ -20,13 +20,13 @@ from trainyard.state.jobs import Column
 from trainyard.state.snapshot import Snapshot
 
 C = Column
-Demand = Literal["asked", "best"]
+Counting = Literal["asked", "best"]
 
 
 class Drf(Size):
     """Equal dominant shares; with `demand=best` of what each job could use, not of what it asks for."""
 
-    def __init__(self, demand: Demand = "asked") -> None:
+    def __init__(self, demand: Counting = "asked") -> None:
         self.demand = demand
 
     def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:

@@ -56,11 +56,11 @@ def _parts(beliefs: Beliefs, ranked: Ints) -> Floats:
 def _held(beliefs: Beliefs, ranked: Ints, servers: Ints | None) -> tuple[Ints, Ints]:
     """GPUs, and servers where their number matters, that each job holds."""
     snapshot = beliefs.snapshot
-    held: Ints = snapshot.table.column(C.HELD)[ranked].astype(np.int64)
+    held: Ints = snapshot.table.column(C.GIVEN)[ranked].astype(np.int64)
     has = np.zeros_like(held)
     if servers is not None:
         for j in np.flatnonzero(servers).tolist():
-            allocation = snapshot.running.get(snapshot.table.jobs[ranked[j]].job_id)
+            allocation = snapshot.target.get(snapshot.table.jobs[ranked[j]].job_id)
             has[j] = allocation.servers if allocation is not None else 0
     return held, has
 

@@ -39,7 +39,7 @@ class Steepest(Size):
         growers = growers_of(beliefs, ranked)
         left = beliefs.left[ranked].tolist()
         losses = [
-            losses_of(grower.speeds, work, snapshot.round_s) * grower.weight
+            losses_of(grower.speeds, work, snapshot.rules.round_s) * grower.weight
             for grower, work in zip(growers, left, strict=True)
         ]
         target = steepest(growers, losses, self.ahead)

@@ -47,6 +47,6 @@ class Explorer:
             seen = snapshot.seen(row).get((allocation.gpus, allocation.servers), NEVER)
             lacks_s = self.explore_s - seen[0]
             if lacks_s > 0:
-                stall_s = max(snapshot.start_s, snapshot.restart_cost(table.jobs[row]))
+                stall_s = max(snapshot.rules.start_s, snapshot.restart_cost(table.jobs[row]))
                 wakes.append((job_id, snapshot.now_s + stall_s + lacks_s))
         return tuple(wakes)

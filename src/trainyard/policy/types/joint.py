@@ -11,7 +11,7 @@ from trainyard.model.cluster import NodeTable
 from trainyard.policy.place.fit import find_mix
 from trainyard.policy.stages import Place, Request, Size, Sizes
 from trainyard.state.capacity import held_mix, up_by_type
-from trainyard.state.room import Free
+from trainyard.state.room import Room
 from trainyard.state.snapshot import Snapshot
 
 
@@ -33,6 +33,6 @@ class Joint(Size, Place):
         mix = self.assign(snapshot, ranked, held[ranked], up_by_type(snapshot, held))
         return Sizes(mix.sum(axis=1), mix=mix)
 
-    def find(self, request: Request, free: Free, nodes: NodeTable, seed: int) -> Allocation | None:
+    def find(self, request: Request, free: Room, nodes: NodeTable, seed: int) -> Allocation | None:
         """Put the workers of each type on the fewest nodes."""
         return find_mix(request, free, nodes)

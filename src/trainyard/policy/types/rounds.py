@@ -30,7 +30,7 @@ class Periodic(Joint):
         """Return the next round, on behalf of any job that runs from now on."""
         after = (floor(snapshot.now_s / self.round_s + 1e-9) + 1) * self.round_s
         starts = (job_id for job_id, allocation in changes.items() if allocation is not None)
-        stays = (job_id for job_id in snapshot.running if job_id not in changes)
+        stays = (job_id for job_id in snapshot.target if job_id not in changes)
         one = next(starts, None) or next(stays, None)
         return () if one is None else ((one, after),)
 

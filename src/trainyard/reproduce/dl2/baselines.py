@@ -9,7 +9,7 @@ from trainyard.reproduce.dl2.figures import draw_baselines
 from trainyard.reproduce.dl2.rules import DRF, OPTIMUS, RULES
 from trainyard.reproduce.dl2.runs import Found, Group, Run, results, rows, runs
 from trainyard.reproduce.dl2.theirs import AVERAGE_JCT, BETTER_THAN_DRF, BETTER_THAN_OPTIMUS, BOUND
-from trainyard.reproduce.findings import Cell, Column, Table
+from trainyard.reproduce.findings import Cell, Heading, Table
 
 TRACES = {
     "testbed": 10,
@@ -61,12 +61,12 @@ def _validation(quick: bool, found: Found) -> Table:
             other = theirs.get(rule) if comparable else None
             cells.append([name, rule, jct, other, contention, other and theirs[BOUND] / other])
     columns = [
-        Column("setting"),
-        Column("rule"),
-        Column("avg JCT", "{:.2f}"),
-        Column("public simulator", "{:.2f}"),
-        Column("bound / JCT", "{:.2f}"),
-        Column("bound / JCT there", "{:.2f}"),
+        Heading("setting"),
+        Heading("rule"),
+        Heading("avg JCT", "{:.2f}"),
+        Heading("public simulator", "{:.2f}"),
+        Heading("bound / JCT", "{:.2f}"),
+        Heading("bound / JCT there", "{:.2f}"),
     ]
     note = (
         "The same jobs, and the same measured speeds but for failed measurements. Its SRTF goes by "

@@ -18,7 +18,7 @@ from trainyard.reproduce.dl2.learning import Learned, Learning
 from trainyard.reproduce.dl2.rules import DRF, LOOKAHEAD, OPTIMUS, STEEPEST
 from trainyard.reproduce.dl2.runs import Group, Run
 from trainyard.reproduce.dl2.theirs import BETTER_THAN_DRF, BETTER_THAN_OPTIMUS
-from trainyard.reproduce.findings import Cell, Column, Table
+from trainyard.reproduce.findings import Cell, Heading, Table
 
 PROFILED = "Optimus, profiled"
 PUPILS = ("imitates steepest", "imitates look-ahead")
@@ -140,7 +140,7 @@ def tables(quick: bool, found: Found) -> list[Table]:
     """What was learnt, what it takes, and how far it carries."""
     if find_spec("torch") is None:
         note = "Training needs PyTorch: pip install 'trainyard[learn]'."
-        return [Table("dl2-learned", "Learning: left out", [Column("why")], [["no PyTorch"]], note)]
+        return [Table("dl2-learned", "Learning: left out", [Heading("why")], [["no PyTorch"]], note)]
     return [
         *_learned(quick, found),
         _curves(quick, found),
@@ -178,16 +178,16 @@ def _learned(quick: bool, found: Found) -> list[Table]:
         gains: list[Cell] = [rival and 100 * (1 - jct / rival) for rival in (*rivals, *pupils)]
         better.append([name, *gains, bound / jct, 100 * float(scores[2])])
     better.append(["the paper", BETTER_THAN_DRF, BETTER_THAN_OPTIMUS, *[None] * 7])
-    rules = [Column(rule, "{:.2f}") for rule in RIVALS]
+    rules = [Heading(rule, "{:.2f}") for rule in RIVALS]
     columns = [
-        Column("setting"),
-        Column("nodes", "{:.0f}"),
+        Heading("setting"),
+        Heading("nodes", "{:.0f}"),
         *rules,
-        *(Column(name, "{:.2f}") for name in PUPILS),
+        *(Heading(name, "{:.2f}") for name in PUPILS),
     ]
-    columns += [Column("DL2", "{:.2f}"), Column("+-", "{:.2f}"), Column("makespan", "{:.1f}")]
-    contention = Column("bound / JCT", "{:.2f}")
-    over = [Column("setting"), *(Column(f"than {rule}", "{:.1f}") for rule in (*RIVALS, *PUPILS))]
+    columns += [Heading("DL2", "{:.2f}"), Heading("+-", "{:.2f}"), Heading("makespan", "{:.1f}")]
+    contention = Heading("bound / JCT", "{:.2f}")
+    over = [Heading("setting"), *(Heading(f"than {rule}", "{:.1f}") for rule in (*RIVALS, *PUPILS))]
     note = (
         f"Average JCT in slots on held-out traces; learned: means over {len(main)} training seeds, +- the "
         "standard deviation over them; who imitates steepest is one of them. DL2 first imitates look-ahead, "
@@ -200,7 +200,7 @@ def _learned(quick: bool, found: Found) -> list[Table]:
         Table(
             "dl2-better",
             "Learned: per cent better",
-            [*over, contention, Column("left to the fallback", "{:.1f}")],
+            [*over, contention, Heading("left to the fallback", "{:.1f}")],
             better,
             left,
         ),
@@ -217,12 +217,12 @@ def _curves(quick: bool, found: Found) -> Table:
             rows += [[name, learning.seed, "warm-up", n, None, agreed] for n, agreed in curves.agreement]
             rows += [[name, learning.seed, "rl", n, cpu_s / 60, jct] for n, cpu_s, jct in curves.validation]
     columns = [
-        Column("training"),
-        Column("seed"),
-        Column("part"),
-        Column("step"),
-        Column("CPU minutes", "{:.1f}"),
-        Column("number", "{:.3f}"),
+        Heading("training"),
+        Heading("seed"),
+        Heading("part"),
+        Heading("step"),
+        Heading("CPU minutes", "{:.1f}"),
+        Heading("number", "{:.3f}"),
     ]
     note = (
         "warm-up: decisions imitated, and how often the network agrees with its teacher; rl: iterations, and "
@@ -253,12 +253,12 @@ def _ingredients(quick: bool, found: Found) -> Table:
             ]
         )
     columns = [
-        Column("training"),
-        Column("imitation", "{:.2f}"),
-        Column("after RL", "{:.2f}"),
-        Column("between seeds", "{:.2f}"),
-        Column("% better than look-ahead", "{:.1f}"),
-        Column("CPU minutes", "{:.1f}"),
+        Heading("training"),
+        Heading("imitation", "{:.2f}"),
+        Heading("after RL", "{:.2f}"),
+        Heading("between seeds", "{:.2f}"),
+        Heading("% better than look-ahead", "{:.1f}"),
+        Heading("CPU minutes", "{:.1f}"),
     ]
     note = (
         f"{TRIED_ON}, {len(jct)} seeds, average JCT in slots on held-out traces. DRF "
@@ -296,13 +296,13 @@ def _carried(quick: bool, found: Found) -> list[Table]:
             ]
         )
     columns = [
-        Column("varied"),
-        Column("value"),
-        *(Column(rule, "{:.2f}") for rule in RIVALS),
-        Column("DL2", "{:.2f}"),
-        Column("+-", "{:.2f}"),
-        Column("% better than look-ahead", "{:.1f}"),
-        Column("bound / JCT", "{:.2f}"),
+        Heading("varied"),
+        Heading("value"),
+        *(Heading(rule, "{:.2f}") for rule in RIVALS),
+        Heading("DL2", "{:.2f}"),
+        Heading("+-", "{:.2f}"),
+        Heading("% better than look-ahead", "{:.1f}"),
+        Heading("bound / JCT", "{:.2f}"),
     ]
     note = "As s16e3k but for what varies; the last two rows: the testbed with its last four kinds of jobs."
     return [Table("dl2-carried", "The same weights elsewhere", columns, rows, note)]

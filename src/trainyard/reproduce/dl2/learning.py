@@ -12,12 +12,13 @@ import numpy as np
 
 from trainyard.learn.settings.splits import AnySetting, split_of
 from trainyard.learn.workload import mixed
+from trainyard.model.rules import Rules
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.policy import Policy
 from trainyard.policy.size.dl2.stage import Dl2
 from trainyard.policy.size.dl2.weights import Weights
 from trainyard.reproduce.dl2.runs import scenario
-from trainyard.sim.clock import Options, Simulator
+from trainyard.sim.clock import Simulator
 
 Judged = tuple[tuple[AnySetting, int], ...]  # settings, and how many held-out traces of each
 Changes = tuple[tuple[str, Any], ...]  # fields of learn.rl.Settings, and their values
@@ -99,7 +100,7 @@ def judge(setting: AnySetting, traces: int, weights: Weights) -> Score:
 def _one(setting: AnySetting, trace: int, weights: Weights) -> tuple[float, float, float]:
     ground, stage = scenario(setting, trace), Dl2()
     stage.weights = weights
-    options = Options(round_s=ground.slot_s)
+    options = Rules(round_s=ground.slot_s)
     simulator = Simulator(ground.cluster, ground.jobs, Policy("dl2", size=stage), options, speed=ground.speed)
     simulator.run()
     finish_s, arrival_s = simulator.finishes()

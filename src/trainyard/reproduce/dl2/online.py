@@ -17,14 +17,15 @@ from trainyard.learn.online import Learning, Online, Verdict
 from trainyard.learn.settings.paper_jobs import HELD_OUT_SEED, KINDS, Setting, dl2_cluster, dl2_trace
 from trainyard.learn.workload import Split
 from trainyard.model.job import Job
+from trainyard.model.rules import Rules
 from trainyard.model.speed import SpeedModel
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.policy import Policy
 from trainyard.policy.size.dl2.weights import load_weights
 from trainyard.report.canvas import INK, labelled, new_figure, png_bytes
 from trainyard.report.palette import POLICY_LIGHT
-from trainyard.reproduce.findings import Cell, Column, Table
-from trainyard.sim.clock import Options, Simulator
+from trainyard.reproduce.findings import Cell, Heading, Table
+from trainyard.sim.clock import Simulator
 
 if TYPE_CHECKING:
     from trainyard.policy.size.dl2.weights import Weights
@@ -102,7 +103,7 @@ class Stream:
     def _run(self, policy: Policy, jobs: Sequence[Job], online: Online | None = None) -> list[float]:
         """Average JCT in slots of each window of arrivals."""
         cluster, speed = _ground()
-        options = Options(round_s=BASE.slot_s)
+        options = Rules(round_s=BASE.slot_s)
         result = Simulator(cluster, jobs, policy, options, speed=speed, watcher=online).run()
         windows = np.array_split(result.outcomes.jct_s / BASE.slot_s, WINDOWS)
         return [float(window.mean()) for window in windows]
@@ -190,8 +191,8 @@ def _courses(streams: Sequence[Stream], found: Found) -> Table:
                 for v, n in zip(course.verdicts, course.came, strict=True)
             )
             rows.append([stream.case.name, (i + 1) * each, *jct, 100 * (1 - jct[3] / jct[2]), taken])
-    columns = [Column("case"), Column("jobs so far"), *(Column(name, "{:.2f}") for name in names)]
-    columns += [Column("% better than fixed", "{:.1f}"), Column("new weights")]
+    columns = [Heading("case"), Heading("jobs so far"), *(Heading(name, "{:.2f}") for name in names)]
+    columns += [Heading("% better than fixed", "{:.1f}"), Heading("new weights")]
     note = (
         "Average JCT in slots of the jobs of each window of one long stream on 10 nodes, 3 jobs per slot at "
         "most. dl2 begins with an imitation of drf, or with weights that ship. new weights: how often they "
@@ -206,8 +207,8 @@ def _verdicts(streams: Sequence[Stream], found: Found) -> Table:
         for stream in streams
         for v, n in zip(found[stream].verdicts, found[stream].came, strict=True)
     ]
-    columns = [Column("case"), Column("lesson"), Column("jobs so far"), Column("replays")]
-    columns += [Column("current", "{:.3f}"), Column("candidate", "{:.3f}"), Column("verdict")]
+    columns = [Heading("case"), Heading("lesson"), Heading("jobs so far"), Heading("replays")]
+    columns += [Heading("current", "{:.3f}"), Heading("candidate", "{:.3f}"), Heading("verdict")]
     note = "Average JCT in slots on blocks of recent jobs that nothing was learnt from, same draws for both."
     return Table("dl2-online-verdicts", "What the guard said", columns, rows, note)
 

@@ -12,11 +12,12 @@ from trainyard.learn.episode import Scenario
 from trainyard.learn.settings.paper_jobs import HELD_OUT_SEED, Setting, validation_traces
 from trainyard.learn.settings.splits import AnySetting, episode, ground
 from trainyard.model.arrays import Floats
+from trainyard.model.rules import Rules
 from trainyard.model.speed import SpeedModel
 from trainyard.reproduce.dl2.rules import bound_slots, policy_of
 from trainyard.reproduce.dl2.theirs import BOUND
-from trainyard.reproduce.findings import Cell, Column, Table
-from trainyard.sim.clock import Options, Simulator
+from trainyard.reproduce.findings import Cell, Heading, Table
+from trainyard.sim.clock import Simulator
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class Run:
         """Simulate."""
         ground = scenario(self.setting, self.trace, self.validation)
         cluster, jobs, slot_s, speed = ground.cluster, ground.jobs, ground.slot_s, ground.speed
-        simulator = Simulator(cluster, jobs, policy_of(self.rule), Options(round_s=slot_s), speed=speed)
+        simulator = Simulator(cluster, jobs, policy_of(self.rule), Rules(round_s=slot_s), speed=speed)
         simulator.run()
         finish_s, arrival_s = simulator.finishes()
         return Outcome(
@@ -90,13 +91,13 @@ def runs(groups: Iterable[Group], rules: Sequence[str]) -> list[Run]:
 
 
 COLUMNS = (
-    Column("rule"),
-    Column("avg JCT", "{:.2f}"),
-    Column("+-", "{:.2f}"),
-    Column("makespan", "{:.1f}"),
-    Column("% better than DRF", "{:.1f}"),
-    Column("% better than Optimus", "{:.1f}"),
-    Column("bound / JCT", "{:.2f}"),
+    Heading("rule"),
+    Heading("avg JCT", "{:.2f}"),
+    Heading("+-", "{:.2f}"),
+    Heading("makespan", "{:.1f}"),
+    Heading("% better than DRF", "{:.1f}"),
+    Heading("% better than Optimus", "{:.1f}"),
+    Heading("bound / JCT", "{:.2f}"),
 )
 NOTE = (
     "In slots, means over traces, +- the standard error. bound: every job always at its own best size, as if "
@@ -122,4 +123,4 @@ def results(
     name: str, title: str, labels: Sequence[str], cells: Sequence[Sequence[Cell]], note: str
 ) -> Table:
     """The table of some rows."""
-    return Table(name, title, [*map(Column, labels), *COLUMNS], cells, NOTE + note)
+    return Table(name, title, [*map(Heading, labels), *COLUMNS], cells, NOTE + note)

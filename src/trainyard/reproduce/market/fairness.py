@@ -12,7 +12,7 @@ from trainyard.policy.types.market.category import Fairness, search_sampled
 from trainyard.policy.types.market.closed_form import ClosedForm
 from trainyard.policy.types.market.fairness import equal_share_s, jain
 from trainyard.policy.types.market.prices import trade
-from trainyard.reproduce.findings import Cell, Column, Table
+from trainyard.reproduce.findings import Cell, Heading, Table
 from trainyard.reproduce.market.figures import draw_fairness
 from trainyard.reproduce.market.instances import instance
 
@@ -84,12 +84,12 @@ def tables(quick: bool, found: Mapping[Frontier, dict[str, Outcome]]) -> list[Ta
             mean = Outcome(*np.mean([run[name] for run in runs], axis=0).tolist())
             rows.append([f"{size[0]} x {size[1]}", name, *mean])
     columns = [
-        Column("jobs x workers"),
-        Column("fairness"),
-        Column("avg JCT above fastest %", "{:.2f}"),
-        Column("Jain of ratios", "{:.3f}"),
-        Column("Jain of speed-ups", "{:.3f}"),
-        Column("worst ratio", "{:.2f}"),
+        Heading("jobs x workers"),
+        Heading("fairness"),
+        Heading("avg JCT above fastest %", "{:.2f}"),
+        Heading("Jain of ratios", "{:.3f}"),
+        Heading("Jain of speed-ups", "{:.3f}"),
+        Heading("worst ratio", "{:.2f}"),
     ]
     note = (
         "Ratio: completion time by that with an equal share of every type. A cap is soft: beyond it a second "

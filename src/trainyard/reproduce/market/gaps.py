@@ -18,7 +18,7 @@ from trainyard.policy.types.market.master import Columns, Master
 from trainyard.policy.types.market.menus import Lists, all_configs, grid, grid_configs, shared_menu
 from trainyard.policy.types.market.prices import trade
 from trainyard.policy.types.market.samples import Samples, sampled_menu
-from trainyard.reproduce.findings import Cell, Column, Table
+from trainyard.reproduce.findings import Cell, Heading, Table
 from trainyard.reproduce.market.figures import draw_gaps
 from trainyard.reproduce.market.greedy import equal_shares, marginal_gains
 from trainyard.reproduce.market.instances import Instance, instance
@@ -180,14 +180,14 @@ def tables(quick: bool, found: Mapping[Clearing, dict[str, Outcome]]) -> list[Ta
                 ]
             )
     columns = [
-        Column("jobs x workers"),
-        Column("method"),
-        Column("gap %", "{:.2f}"),
-        Column("worst gap %", "{:.2f}"),
-        Column("CPU s", "{:.3f}"),
-        Column("x optimum", "{:.2f}x"),
-        Column("Jain", "{:.3f}"),
-        Column("worst ratio", "{:.2f}"),
+        Heading("jobs x workers"),
+        Heading("method"),
+        Heading("gap %", "{:.2f}"),
+        Heading("worst gap %", "{:.2f}"),
+        Heading("CPU s", "{:.3f}"),
+        Heading("x optimum", "{:.2f}x"),
+        Heading("Jain", "{:.3f}"),
+        Heading("worst ratio", "{:.2f}"),
     ]
     seeds = QUICK_SEEDS if quick else FULL_SEEDS
     note = (

@@ -11,12 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from trainyard.model.rules import Rules
 from trainyard.policy.grammar import parse_policy
 from trainyard.report.measures import number
-from trainyard.reproduce.findings import Cell, Column, Table
+from trainyard.reproduce.findings import Cell, Heading, Table
 from trainyard.reproduce.market.figures import draw_online
 from trainyard.reproduce.market.workload import Workload, mixed_cluster, mixed_jobs
-from trainyard.sim.clock import Options, Simulator
+from trainyard.sim.clock import Simulator
 
 RESTART_S = 30.0
 LOADS = (0.6, 1.0, 1.5)
@@ -55,7 +56,7 @@ class Online:
     def carry_out(self) -> Outcome:
         """Simulate."""
         cluster, jobs = mixed_cluster(self.workload.network_gbps), mixed_jobs(self.workload)
-        result = Simulator(cluster, jobs, parse_policy(self.policy), Options(restart_s=RESTART_S)).run()
+        result = Simulator(cluster, jobs, parse_policy(self.policy), Rules(restart_s=RESTART_S)).run()
         summary = result.summary()
         return Outcome(
             number(summary, "avg_jct_s") / 3600,
@@ -126,16 +127,16 @@ def tables(quick: bool, found: Mapping[Online, Outcome]) -> list[Table]:
                 ]
             )
     columns = [
-        Column("load"),
-        Column("policy"),
-        Column("avg JCT h", "{:.2f}"),
-        Column("x vs best", "{:.2f}x"),
-        Column("p95 h", "{:.1f}"),
-        Column("Jain", "{:.3f}"),
-        Column("worst ratio", "{:.2f}"),
-        Column("GPU use %", "{:.0f}"),
-        Column("restarts per job", "{:.1f}"),
-        Column("decision ms", "{:.1f}"),
+        Heading("load"),
+        Heading("policy"),
+        Heading("avg JCT h", "{:.2f}"),
+        Heading("x vs best", "{:.2f}x"),
+        Heading("p95 h", "{:.1f}"),
+        Heading("Jain", "{:.3f}"),
+        Heading("worst ratio", "{:.2f}"),
+        Heading("GPU use %", "{:.0f}"),
+        Heading("restarts per job", "{:.1f}"),
+        Heading("decision ms", "{:.1f}"),
     ]
     jobs, seeds = Workload(0.0, 0).jobs, len(_seeds(quick))
     note = (

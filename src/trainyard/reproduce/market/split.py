@@ -12,7 +12,7 @@ from trainyard.model.arrays import Floats, Ints
 from trainyard.policy.types.market.closed_form import ClosedForm
 from trainyard.policy.types.market.prices import trade
 from trainyard.policy.types.market.rings import Rings
-from trainyard.reproduce.findings import Column, Table
+from trainyard.reproduce.findings import Heading, Table
 from trainyard.reproduce.market.figures import draw_split
 from trainyard.reproduce.market.greedy import equal_shares
 from trainyard.reproduce.market.instances import instance
@@ -71,10 +71,10 @@ def tables(quick: bool, found: Mapping[Splitting, Outcome]) -> list[Table]:
         mean = np.mean([found[run] for run in tasks(quick) if run.gbps == gbps], axis=0)
         rows.append([gbps, float(mean[0]), float(mean[1]), 100 * float(mean[2])])
     columns = [
-        Column("Gb/s", "{:g}"),
-        Column("market, equal / proportional", "{:.3f}x"),
-        Column("random placement, equal / proportional", "{:.3f}x"),
-        Column("jobs that mix types %", "{:.0f}"),
+        Heading("Gb/s", "{:g}"),
+        Heading("market, equal / proportional", "{:.3f}x"),
+        Heading("random placement, equal / proportional", "{:.3f}x"),
+        Heading("jobs that mix types %", "{:.0f}"),
     ]
     note = (
         f"Average completion time of {JOBS} jobs on {WORKERS} workers. The market mixes types only where it "

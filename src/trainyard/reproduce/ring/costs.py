@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainyard.reproduce.findings import Cell, Column, Table
+from trainyard.reproduce.findings import Cell, Heading, Table
 from trainyard.reproduce.ring import theirs
 from trainyard.reproduce.ring.patterns import HOURS, in_one_cell
 from trainyard.reproduce.ring.runs import DOUBLING, DOUBLING_ALWAYS, Found, Run, average_h, restarts
@@ -59,10 +59,10 @@ def _rounds(scale: Scale, found: Found) -> Table:
         when = "at every event" if round_s is None else f"every {round_s / 60:g} min"
         rows.append([when, restart_s, *ours, in_one_cell(independent)])
     columns = [
-        Column("decisions"),
-        Column("restart s", "{:g}"),
-        *(Column(level.name, HOURS) for level in scale.levels),
-        Column("independent"),
+        Heading("decisions"),
+        Heading("restart s", "{:g}"),
+        *(Heading(level.name, HOURS) for level in scale.levels),
+        Heading("independent"),
     ]
     note = (
         "Average JCT in hours of doubling without hysteresis; a new job waits for the next round. "
@@ -82,10 +82,10 @@ def _restarts(scale: Scale, found: Found) -> Table:
             ]
             rows.append([restart_s, way, *hours, *count])
     columns = [
-        Column("restart s", "{:g}"),
-        Column("hysteresis"),
-        *(Column(level.name, "{:.3f}") for level in scale.levels),
-        *(Column(f"restarts {level.name}", HOURS) for level in scale.levels),
+        Heading("restart s", "{:g}"),
+        Heading("hysteresis"),
+        *(Heading(level.name, "{:.3f}") for level in scale.levels),
+        *(Heading(f"restarts {level.name}", HOURS) for level in scale.levels),
     ]
     note = "Average JCT in hours, and restarts per job; decisions at every event."
     return Table("restarts", "What a restart costs, and what hysteresis saves", columns, rows, note)

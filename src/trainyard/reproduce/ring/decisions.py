@@ -11,7 +11,7 @@ import numpy as np
 from trainyard.model.arrays import Floats, Ints
 from trainyard.policy.size.doubling import double, liked
 from trainyard.policy.size.optimus import Growth, grow
-from trainyard.reproduce.findings import Cell, Column, Table
+from trainyard.reproduce.findings import Cell, Heading, Table
 from trainyard.reproduce.ring.curves import CURVES, draw_curve, trap
 from trainyard.reproduce.ring.oracle import least_total_s
 from trainyard.reproduce.ring.scale import Scale
@@ -137,14 +137,14 @@ def _optimum(scale: Scale, decided: Decided) -> Table:
         )
     names = ("doubling", "+1", "powers")
     columns = [
-        Column("curves"),
+        Heading("curves"),
         *(
-            Column(f"{who} {which}", form)
+            Heading(f"{who} {which}", form)
             for who in names
             for which, form in (("mean", RATIO), ("worst", WORST))
         ),
-        Column("wins", PART),
-        Column("loses", PART),
+        Heading("wins", PART),
+        Heading("loses", PART),
     ]
     instances = BATCH * len(scale.batches)
     note = (
@@ -163,12 +163,12 @@ def _examples() -> Table:
         totals = (instance.total_s(chosen) / optimum for chosen in (doubling, adding))
         rows.append([name, instance.gpus, *sizes, *totals])
     columns = [
-        Column("jobs"),
-        Column("GPUs"),
-        Column("doubling"),
-        Column("+1"),
-        Column("doubling/optimum", RATIO),
-        Column("+1/optimum", RATIO),
+        Heading("jobs"),
+        Heading("GPUs"),
+        Heading("doubling"),
+        Heading("+1"),
+        Heading("doubling/optimum", RATIO),
+        Heading("+1/optimum", RATIO),
     ]
     return Table("examples", "Three decisions: GPUs of each job", columns, rows)
 

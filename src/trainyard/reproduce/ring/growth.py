@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainyard.reproduce.findings import Cell, Column, Table
+from trainyard.reproduce.findings import Cell, Heading, Table
 from trainyard.reproduce.ring.curves import CURVES
 from trainyard.reproduce.ring.patterns import HOURS, TIMES
 from trainyard.reproduce.ring.runs import DOUBLING, PLUS_ONE, Found, Run, average_h, restarts
@@ -37,15 +37,15 @@ def tables(scale: Scale, found: Found) -> list[Table]:
             ends = min(ratios), max(ratios)
             rows.append([curve, pattern.name, doubling, adding, *moves, adding / doubling, *ends])
     columns = [
-        Column("curves"),
-        Column("contention"),
-        Column("doubling h", HOURS),
-        Column("+1 h", HOURS),
-        Column("stops", "{:.1f}"),
-        Column("+1 stops", "{:.1f}"),
-        Column("ratio", TIMES),
-        Column("least", TIMES),
-        Column("most", TIMES),
+        Heading("curves"),
+        Heading("contention"),
+        Heading("doubling h", HOURS),
+        Heading("+1 h", HOURS),
+        Heading("stops", "{:.1f}"),
+        Heading("+1 stops", "{:.1f}"),
+        Heading("ratio", TIMES),
+        Heading("least", TIMES),
+        Heading("most", TIMES),
     ]
     note = (
         f"Average JCT, {len(scale.seeds)} seeds, both with hysteresis. Stops: restarts per job. Ratio: of +1 "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from trainyard.reproduce.findings import MISSING, Cell, Column, Table
+from trainyard.reproduce.findings import MISSING, Cell, Heading, Table
 from trainyard.reproduce.ring import theirs
 from trainyard.reproduce.ring.runs import (
     DOUBLING,
@@ -93,10 +93,10 @@ def _contention(scale: Scale, found: Found) -> Table:
         f"Ours: {len(scale.seeds)} seeds."
     )
     columns = [
-        Column("strategy"),
-        *(Column(level.name, HOURS) for level in scale.levels),
-        Column("remembered"),
-        Column("independent"),
+        Heading("strategy"),
+        *(Heading(level.name, HOURS) for level in scale.levels),
+        Heading("remembered"),
+        Heading("independent"),
     ]
     return Table("contention", "Average JCT in hours under three levels of contention", columns, rows, note)
 
@@ -107,12 +107,12 @@ def _claims(scale: Scale, found: Found) -> Table:
     ]
     rows += [_is_worst(EIGHT, scale.levels[0], scale, found), _is_worst(ONE, scale.levels[-1], scale, found)]
     columns = [
-        Column("what"),
-        Column("contention"),
-        Column("ours", "{:.3f}"),
-        Column("worst seed", "{:.3f}"),
-        Column("wanted"),
-        Column("holds"),
+        Heading("what"),
+        Heading("contention"),
+        Heading("ours", "{:.3f}"),
+        Heading("worst seed", "{:.3f}"),
+        Heading("wanted"),
+        Heading("holds"),
     ]
     return Table("claims", "What should hold, and whether it does", columns, rows)
 
@@ -152,11 +152,11 @@ def _patterns(scale: Scale, found: Found) -> Table:
         gain = min(fixed.values()) / doubling
         rows.append([pattern.name, doubling, *fixed.values(), gain, ", ".join(halved) or MISSING])
     columns = [
-        Column("pattern"),
-        Column("doubling", HOURS),
-        *(Column(strategy.name, HOURS) for strategy in FIXED),
-        Column("gain", TIMES),
-        Column("halved against"),
+        Heading("pattern"),
+        Heading("doubling", HOURS),
+        *(Heading(strategy.name, HOURS) for strategy in FIXED),
+        Heading("gain", TIMES),
+        Heading("halved against"),
     ]
     note = (
         "Average JCT in hours; doubling with hysteresis. Gain: of doubling over the best fixed "

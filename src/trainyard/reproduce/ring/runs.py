@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from trainyard.model.rules import Rules
 from trainyard.policy.grammar import parse_policy
 from trainyard.reproduce.ring.workload import HOUR_S, Workload, ring_cluster, ring_jobs
-from trainyard.sim.clock import Options, Simulator
+from trainyard.sim.clock import Simulator
 
 RESTART_S = 10.0
 
@@ -29,7 +30,7 @@ class Run:
 
     def carry_out(self) -> Ran:
         """Simulate."""
-        jobs, options = ring_jobs(self.workload, self.size), Options(self.round_s, self.restart_s)
+        jobs, options = ring_jobs(self.workload, self.size), Rules(self.round_s, self.restart_s)
         result = Simulator(ring_cluster(), jobs, parse_policy(self.policy), options).run()
         return Ran(float(result.outcomes.jct_s.mean()) / HOUR_S, int(result.outcomes.restarts.sum()))
 

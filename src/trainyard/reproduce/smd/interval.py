@@ -18,7 +18,7 @@ from trainyard.policy.size.smd.offline import (
     smd_numbers,
 )
 from trainyard.policy.size.smd.rounding import Rounding
-from trainyard.reproduce.findings import Cell, Column, Table
+from trainyard.reproduce.findings import Cell, Heading, Table
 from trainyard.reproduce.smd import theirs
 from trainyard.reproduce.smd.figures import draw
 from trainyard.reproduce.smd.workload import INSTANCE, MOST_INSTANCES, UNIT, Amounts, Workload, smd_jobs
@@ -170,9 +170,9 @@ def _totals(name: str, title: str, axis: str, rows: Sequence[_Row], note: str) -
     cells: list[list[Cell]] = [
         [_kind(row.kind), row.number, *(row.ours[who] for who in NAMES), *row.theirs] for row in rows
     ]
-    ours = [Column(who, WHOLE) for who in NAMES]
-    known = [Column(f"their {who}", WHOLE) for who in NAMES[:3]]
-    return Table(name, title, [Column("training"), Column(axis), *ours, *known], cells, note)
+    ours = [Heading(who, WHOLE) for who in NAMES]
+    known = [Heading(f"their {who}", WHOLE) for who in NAMES[:3]]
+    return Table(name, title, [Heading("training"), Heading(axis), *ours, *known], cells, note)
 
 
 def _gains(name: str, title: str, axis: str, rows: Sequence[_Row]) -> Table:
@@ -185,14 +185,14 @@ def _gains(name: str, title: str, axis: str, rows: Sequence[_Row]) -> Table:
         own = [over_esw, smd / esw, over_optimus, row.error, smd / optimus, over_time]
         cells.append([_kind(row.kind), row.number, *own])
     columns = [
-        Column("training"),
-        Column(axis),
-        Column("SMD/ESW", RATIO),
-        Column("their SMD/ESW", RATIO),
-        Column("SMD/Optimus", RATIO),
-        Column("+-", PART),
-        Column("their SMD/Optimus", RATIO),
-        Column("SMD/Optimus by time", "{:.4f}x"),
+        Heading("training"),
+        Heading(axis),
+        Heading("SMD/ESW", RATIO),
+        Heading("their SMD/ESW", RATIO),
+        Heading("SMD/Optimus", RATIO),
+        Heading("+-", PART),
+        Heading("their SMD/Optimus", RATIO),
+        Heading("SMD/Optimus by time", "{:.4f}x"),
     ]
     note = "+-: standard error over the seeds. Optimus by time does not stop where utility is flat."
     return Table(name, title, columns, cells, note)
@@ -207,7 +207,7 @@ def _of_optimum(quick: bool, found: Found) -> Table:
             least = min(found[run].total[SMD][0] / found[run].total[OPTIMUM][0] for run in runs)
             cells.append([_kind(kind), jobs, ratio, least, theirs.OF_OPTIMUM[kind, jobs]])
     heads = ("SMD/optimum", "least of all seeds", "theirs")
-    columns = [Column("training"), Column("jobs"), *(Column(head, PART) for head in heads)]
+    columns = [Heading("training"), Heading("jobs"), *(Heading(head, PART) for head in heads)]
     return Table("optimum", "Utility of SMD as part of the optimum (Fig. 11)", columns, cells)
 
 
@@ -217,7 +217,7 @@ def _use(quick: bool, found: Found) -> Table:
         for jobs in JOBS:
             used = float(np.mean([found[run].used[0] for run in _over_jobs(jobs, kind, quick)]))
             cells.append([_kind(kind), jobs, used, theirs.USED[kind, jobs]])
-    columns = [Column("training"), Column("jobs"), Column("used/reserved", PART), Column("theirs", PART)]
+    columns = [Heading("training"), Heading("jobs"), Heading("used/reserved", PART), Heading("theirs", PART)]
     note = "Mean of GPUs, vCPUs, memory and storage."
     return Table("use", "What SMD's jobs use of what they reserve (Fig. 12)", columns, cells, note)
 

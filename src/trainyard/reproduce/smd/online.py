@@ -15,11 +15,12 @@ import numpy as np
 from trainyard.model.cluster import uniform_cluster
 from trainyard.model.job import Job
 from trainyard.model.profile import Compute, Demand, Profile, Sync
+from trainyard.model.rules import Rules
 from trainyard.policy.grammar import parse_policy
 from trainyard.report.measures import number
-from trainyard.reproduce.findings import Cell, Column, Table
+from trainyard.reproduce.findings import Cell, Heading, Table
 from trainyard.reproduce.smd.figures import draw_online
-from trainyard.sim.clock import Options, Simulator
+from trainyard.sim.clock import Simulator
 
 NODES, GPUS = 8, 8
 ROUND_S = 600.0
@@ -49,7 +50,7 @@ class Served:
     def carry_out(self) -> Outcome:
         """Simulate."""
         cluster, jobs = uniform_cluster(NODES, GPUS), stream(self.load, self.seed)
-        result = Simulator(cluster, jobs, parse_policy(self.policy), Options(round_s=ROUND_S)).run()
+        result = Simulator(cluster, jobs, parse_policy(self.policy), Rules(round_s=ROUND_S)).run()
         outcomes, summary = result.outcomes, result.summary()
         in_time = outcomes.jct_s <= PATIENCE * outcomes.ideal_s
         return Outcome(
@@ -135,13 +136,13 @@ def tables(quick: bool, found: Mapping[Served, Outcome]) -> list[Table]:
                 [load, name, jct_h, means["fixed"][0] / jct_h, 100 * in_time, 100 * gpu_use, restarts / JOBS]
             )
     columns = [
-        Column("load"),
-        Column("size"),
-        Column("avg JCT h", "{:.2f}"),
-        Column("x vs fixed", "{:.2f}x"),
-        Column("in time %", "{:.0f}"),
-        Column("GPU use %", "{:.0f}"),
-        Column("restarts per job", "{:.2f}"),
+        Heading("load"),
+        Heading("size"),
+        Heading("avg JCT h", "{:.2f}"),
+        Heading("x vs fixed", "{:.2f}x"),
+        Heading("in time %", "{:.0f}"),
+        Heading("GPU use %", "{:.0f}"),
+        Heading("restarts per job", "{:.2f}"),
     ]
     note = (
         f"{JOBS} jobs with parameter servers on {NODES * GPUS} GPUs, decided every {ROUND_S / 60:g} minutes; "

@@ -10,10 +10,11 @@ import numpy as np
 from trainyard.core.events import JobSubmitted
 from trainyard.core.yard import Yard
 from trainyard.model.allocation import Allocation, Plan
+from trainyard.model.rules import Rules
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.policy import Policy
 from trainyard.policy.tune.synergy.amounts_program import Menus, best_shares
-from trainyard.reproduce.findings import Cell, Column, Table
+from trainyard.reproduce.findings import Cell, Heading, Table
 from trainyard.reproduce.synergy import theirs
 from trainyard.reproduce.synergy.gains import split_name
 from trainyard.reproduce.synergy.runs import policy_name
@@ -50,10 +51,10 @@ def decision_table(sizes: tuple[tuple[int, Split], ...]) -> Table:
         bound = _bound(snapshot, gpus)
         quality = [tune.speed / opt.speed, tune.speed / bound, tune.speed / plain.speed]
         rows.append([gpus, split_name(split), plain.cpu_s, tune.cpu_s, opt.cpu_s, *known, *quality])
-    columns = [Column("GPUs"), Column("mix")]
-    columns += [Column(f"{name} s", "{:.3f}") for name in ("prop", "tune", "opt")]
-    columns += [Column(f"their {name} s", "{:g}") for name in ("prop", "tune", "opt")]
-    columns += [Column(f"tune/{name}", "{:.3f}") for name in ("opt", "bound", "prop")]
+    columns = [Heading("GPUs"), Heading("mix")]
+    columns += [Heading(f"{name} s", "{:.3f}") for name in ("prop", "tune", "opt")]
+    columns += [Heading(f"their {name} s", "{:g}") for name in ("prop", "tune", "opt")]
+    columns += [Heading(f"tune/{name}", "{:.3f}") for name in ("opt", "bound", "prop")]
     note = (
         "CPU seconds; tune/...: sums of the jobs' speeds. The bound is that of OPT's first program, which "
         "takes the cluster as one big server. Where TUNE gives everybody its full demand, OPT solves nothing."
@@ -62,7 +63,7 @@ def decision_table(sizes: tuple[tuple[int, Split], ...]) -> Table:
 
 
 def _snapshot(gpus: int, split: Split) -> Snapshot:
-    yard = Yard(synergy_cluster(gpus // GPUS_PER_NODE), lambda _: Plan(), restart_s=0.0)
+    yard = Yard(synergy_cluster(gpus // GPUS_PER_NODE), lambda _: Plan(), Rules(restart_s=0.0))
     for job in synergy_jobs(Workload(round(JOBS_PER_GPU * gpus), None, split)):
         yard.handle(JobSubmitted(job.arrival_s, job))
     return yard.snapshot(1.0)

@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trainyard.reproduce.findings import Cell, Column, Table
+from trainyard.reproduce.findings import Cell, Heading, Table
 from trainyard.reproduce.synergy import theirs
 from trainyard.reproduce.synergy.capacity import capacity, mean_gpus
 from trainyard.reproduce.synergy.runs import ORDERS, QUICK_WINDOW, WINDOW, Found, Run, Setting, Window, gain
 from trainyard.reproduce.synergy.workload import SEED, SPLIT, Split
 
 HOURS, TIMES = "{:.2f}", "{:.2f}x"
-OURS = (Column("prop h", HOURS), Column("tune h", HOURS), Column("gain", TIMES))
-THEIRS = (Column("their prop h", HOURS), Column("their tune h", HOURS), Column("their gain"))
+OURS = (Heading("prop h", HOURS), Heading("tune h", HOURS), Heading("gain", TIMES))
+THEIRS = (Heading("their prop h", HOURS), Heading("their tune h", HOURS), Heading("their gain"))
 SPLITS: tuple[Split, ...] = (SPLIT, theirs.MIXED, theirs.HUNGRY)
 STABLE_LOAD = 5.0
 BUSY_LOAD = 9.0  # past the capacity of proportional shares, about at that of tune
@@ -70,14 +70,14 @@ QUICK = Scale(
 class Axis:
     """A column that tells settings apart."""
 
-    column: Column
+    column: Heading
     of: Callable[[Setting], Cell]
 
 
-ORDER = Axis(Column("order"), lambda s: s.order)
-LOAD = Axis(Column("jobs/h", "{:g}"), lambda s: s.per_h)
-MIX = Axis(Column("mix"), lambda s: split_name(s.split))
-RATIO = Axis(Column("CPUs/GPU", "{:g}"), lambda s: s.cpus_per_gpu)
+ORDER = Axis(Heading("order"), lambda s: s.order)
+LOAD = Axis(Heading("jobs/h", "{:g}"), lambda s: s.per_h)
+MIX = Axis(Heading("mix"), lambda s: split_name(s.split))
+RATIO = Axis(Heading("CPUs/GPU", "{:g}"), lambda s: s.cpus_per_gpu)
 
 
 def split_name(split: Split) -> str:
@@ -237,7 +237,7 @@ def _anchor(scale: Scale, found: Found) -> Table:
         [name, theirs_h, ours_h]
         for name, theirs_h, ours_h in zip(("mean", "p99", "p99.9"), theirs.ANCHOR, ours, strict=True)
     ]
-    columns = [Column("JCT"), Column("theirs h", HOURS), Column("ours h", HOURS)]
+    columns = [Heading("JCT"), Heading("theirs h", HOURS), Heading("ours h", HOURS)]
     title = "The setting whose numbers the authors publish: FIFO with TUNE, 9 jobs/h"
     return Table("anchor", title, columns, rows)
 
@@ -251,9 +251,9 @@ def _capacities(scale: Scale) -> Table:
     columns = [
         MIX.column,
         RATIO.column,
-        Column("prop jobs/h", HOURS),
-        Column("best jobs/h", HOURS),
-        Column("ratio", TIMES),
+        Heading("prop jobs/h", HOURS),
+        Heading("best jobs/h", HOURS),
+        Heading("ratio", TIMES),
     ]
     note = "Beyond these rates queues grow without end. Best shares: by a linear program, a bound for tune."
     return Table("capacity", "Capacity of 128 GPUs", columns, rows, note)
@@ -267,7 +267,7 @@ def _multi_gpu(scale: Scale, found: Found) -> Table:
         known = theirs.MULTI_GPU.get((s.order, part))
         told = f"{known[0] / known[1]:.2f}x" if known else theirs.GAIN_MULTI_GPU.get(part)
         rows.append([s.order, s.per_h, part, *_ours(s, found), *(known or (None, None)), told])
-    columns = [ORDER.column, LOAD.column, Column("of capacity", "{:.2f}"), *OURS, *THEIRS]
+    columns = [ORDER.column, LOAD.column, Heading("of capacity", "{:.2f}"), *OURS, *THEIRS]
     note = (
         f"Ours: 70% of jobs with 1 GPU, 10% with 2, 15% with 4, 5% with 8 ({mean_gpus():.2f} on average); "
         "theirs: demands of a Philly log (1.45 on average), at the same part of the capacity."
@@ -280,7 +280,7 @@ def _windows(scale: Scale, found: Found) -> Table:
     for s in further_on(scale):
         first, last = s.window[:2]
         rows.append([f"{first} to {last - 1}", *_ours(s, found), theirs.BY_WINDOW[first]])
-    columns = [Column("jobs"), *OURS, Column("their gain", TIMES)]
+    columns = [Heading("jobs"), *OURS, Heading("their gain", TIMES)]
     return Table("windows", f"Which jobs are measured: FIFO, {BUSY_LOAD:g} jobs/h", columns, rows)
 
 
@@ -289,7 +289,7 @@ def _elsewhere(scale: Scale, found: Found) -> Table:
     for s in (*other_seeds(scale), *small_cluster(scale)):
         told = theirs.SMALL_CLUSTER.get((s.order, s.per_h), theirs.BY_SEED)
         rows.append([8 * s.nodes, s.order, s.per_h, s.seed, *_ours(s, found), told])
-    columns = [Column("GPUs"), ORDER.column, LOAD.column, Column("seed"), *OURS, Column("their gain")]
+    columns = [Heading("GPUs"), ORDER.column, LOAD.column, Heading("seed"), *OURS, Heading("their gain")]
     note = "Theirs on 128 GPUs: the range over five seeds of their own."
     return Table("elsewhere", "Other seeds, and a small cluster near saturation", columns, rows, note)
 
@@ -304,6 +304,6 @@ def _events(scale: Scale, found: Found) -> Table:
             before, after = (found[make(tune)] for tune in ("", "tune"))
             hours = s.average_h(before), s.average_h(after)
             rows.append([s.order, way, *hours, hours[0] / hours[1], after.restarts])
-    columns = [ORDER.column, Column("decisions"), *OURS, Column("restarts with tune", "{:,}")]
+    columns = [ORDER.column, Heading("decisions"), *OURS, Heading("restarts with tune", "{:,}")]
     title = f"As in the paper, and as `simulate` does it: {BUSY_LOAD:g} jobs/h"
     return Table("events", title, columns, rows)

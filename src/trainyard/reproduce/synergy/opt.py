@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from trainyard.reproduce.findings import Cell, Column, Table
+from trainyard.reproduce.findings import Cell, Heading, Table
 from trainyard.reproduce.synergy import theirs
 from trainyard.reproduce.synergy.gains import BUSY_LOAD, HOURS, split_name
 from trainyard.reproduce.synergy.runs import Found, Run, Setting, Window, policy_name
 from trainyard.reproduce.synergy.workload import GPUS_PER_NODE, SPLIT, Split, Workload
 
 STAGES = ("", "greedy", "tune", "opt")
-PER_STAGE = [Column(stage or "prop", HOURS) for stage in STAGES]
+PER_STAGE = [Heading(stage or "prop", HOURS) for stage in STAGES]
 RATIO = "{:.3f}"
 DEPLOYED_JOBS = 100
 DYNAMIC_PER_H = 30.0  # theirs: 100 jobs in 12,039 s
@@ -126,14 +126,14 @@ def _quality(scale: Scale, found: Found) -> Table:
         rows.append([8 * s.nodes, s.per_h, split_name(s.split), s.cpus_per_gpu, sizes, s.order, *hours])
         rows[-1].append(_ratio(rows[-1]))
     columns = [
-        Column("GPUs"),
-        Column("jobs/h", "{:g}"),
-        Column("mix"),
-        Column("CPUs/GPU", "{:g}"),
-        Column("GPUs/job"),
-        Column("order"),
+        Heading("GPUs"),
+        Heading("jobs/h", "{:g}"),
+        Heading("mix"),
+        Heading("CPUs/GPU", "{:g}"),
+        Heading("GPUs/job"),
+        Heading("order"),
         *PER_STAGE,
-        Column("tune/opt", RATIO),
+        Heading("tune/opt", RATIO),
     ]
     note = (
         f"Average JCT in hours; on 32 GPUs, of all {scale.jobs} jobs. Theirs at 9 jobs/h on 128 GPUs: GREEDY "
@@ -158,11 +158,11 @@ def _deployment(scale: Scale, found: Found) -> Table:
         row.append(_ratio(row))
         known = theirs.DEPLOYED[d.trace, d.gpus, d.order]
         rows.append([*row, *known, known[1] / known[2] if known[2] else None])
-    columns = [Column("trace"), Column("GPUs"), Column("order"), *PER_STAGE, Column("tune/opt", RATIO)]
-    columns += [Column(f"their {name}", HOURS) for name in ("prop", "tune", "opt")]
+    columns = [Heading("trace"), Heading("GPUs"), Heading("order"), *PER_STAGE, Heading("tune/opt", RATIO)]
+    columns += [Heading(f"their {name}", HOURS) for name in ("prop", "tune", "opt")]
     note = (
         "100 jobs, average JCT in hours. Theirs: traces with some run times changed by hand; ours: the same "
         "distributions. Their OPT takes the first program's speeds as achieved, without placing the jobs."
     )
     title = "The traces of the deployment: OPT, TUNE and GREEDY"
-    return Table("deployment", title, [*columns, Column("their tune/opt", RATIO)], rows, note)
+    return Table("deployment", title, [*columns, Heading("their tune/opt", RATIO)], rows, note)

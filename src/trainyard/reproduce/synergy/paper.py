@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from trainyard.reproduce.findings import Column, Findings, Table
+from trainyard.reproduce.findings import Findings, Heading, Table
 from trainyard.reproduce.pool import in_parallel
 from trainyard.reproduce.synergy import gains, opt
 from trainyard.reproduce.synergy.decisions import FULL as ALL_SIZES
@@ -15,7 +15,7 @@ from trainyard.reproduce.synergy.runs import Run, carry_out, effort
 
 PAPER = "Mohan et al., Looking Beyond GPUs for DNN Scheduling on Multi-Tenant Clusters (Synergy), OSDI 2022"
 
-SUMMARY = [Column("what"), Column("where"), Column("how much", "{:.2f}x"), Column("theirs")]
+SUMMARY = [Heading("what"), Heading("where"), Heading("how much", "{:.2f}x"), Heading("theirs")]
 
 
 def steps(quick: bool) -> int:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from trainyard.model.arrays import Floats
+from trainyard.model.rules import Rules
 from trainyard.policy.grammar import parse_policy
 from trainyard.reproduce.synergy.workload import SEED, SPLIT, Split, Workload, synergy_cluster, synergy_jobs
-from trainyard.sim.clock import Options, Simulator
+from trainyard.sim.clock import Simulator
 
 ORDERS = {"FIFO": "fifo(fill=greedy)", "SRTF": "srtf", "LAS": "las", "FTF": "ftf"}
 STARVING = ("SRTF", "LAS")  # orders that let jobs wait as long as others keep coming
@@ -104,7 +105,7 @@ def gain(setting: Setting, found: Found) -> float:
 
 def carry_out(run: Run) -> Ran:
     """Simulate."""
-    cluster, options = synergy_cluster(run.nodes, run.cpus_per_gpu), Options(run.round_s, run.restart_s)
+    cluster, options = synergy_cluster(run.nodes, run.cpus_per_gpu), Rules(run.round_s, run.restart_s)
     result = Simulator(cluster, synergy_jobs(run.workload), parse_policy(run.policy), options).run()
     o = result.outcomes
     makespan_s = float(o.finish_s.max() - o.arrival_s.min())

@@ -14,12 +14,13 @@ from learn_cases import CLUSTER, on_testbed, ring
 from trainyard.errors import InputError
 from trainyard.files.safetensors import load_tensors, save_tensors
 from trainyard.learn.episode import Episode
+from trainyard.model.rules import Rules
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.policy import Policy
 from trainyard.policy.size.dl2 import stage
 from trainyard.policy.size.dl2.slot import STOP, Slots
 from trainyard.policy.size.dl2.weights import load_weights, save_weights, shipped
-from trainyard.sim.clock import Options, Simulator
+from trainyard.sim.clock import Simulator
 
 
 def moment(scenario=on_testbed, number=1, slots=3):
@@ -135,7 +136,7 @@ def test_sizes_are_within_limits_and_capacity(number, slots, at_once):
 def test_a_whole_run_is_valid_and_repeatable():
     scenario = on_testbed(4)
     runs = [
-        Simulator(scenario.cluster, scenario.jobs, parse_policy("dl2"), Options(round_s=300.0)).run()
+        Simulator(scenario.cluster, scenario.jobs, parse_policy("dl2"), Rules(round_s=300.0)).run()
         for _ in range(2)
     ]
     np.testing.assert_array_equal(runs[0].outcomes.jct_s, runs[1].outcomes.jct_s)
@@ -155,7 +156,7 @@ def test_another_stage_decides_where_jobs_are_unlike_those_in_training(fallback)
 def test_it_says_so_in_the_plan():
     scenario = ring(0)
     policy = parse_policy("dl2(weights=paper)")
-    simulator = Simulator(scenario.cluster, scenario.jobs, policy, Options(round_s=scenario.slot_s))
+    simulator = Simulator(scenario.cluster, scenario.jobs, policy, Rules(round_s=scenario.slot_s))
     simulator.advance()
     assert "drf decided" in policy.decide(simulator.yard.snapshot(simulator.now_s)).notes["dl2"]
 
@@ -191,7 +192,7 @@ def test_a_resize_that_costs_more_than_it_brings_is_not_done():
     scenario = on_testbed(3)
     free, costly = (
         Simulator(
-            scenario.cluster, scenario.jobs, parse_policy("dl2"), Options(round_s=300.0, restart_s=s)
+            scenario.cluster, scenario.jobs, parse_policy("dl2"), Rules(round_s=300.0, restart_s=s)
         ).run()
         for s in (0.0, 5.0)
     )

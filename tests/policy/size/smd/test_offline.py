@@ -25,7 +25,7 @@ from trainyard.policy.size.smd.offline import (
     smd_numbers,
 )
 from trainyard.policy.size.smd.rounding import Rounding
-from trainyard.policy.size.smd.utility import Sigmoid, Step
+from trainyard.policy.size.smd.utility import Deadline, Sigmoid
 from trainyard.reproduce.smd.workload import UNIT, Workload, smd_jobs
 from trainyard.solve.knapsack import exact, frieze_clarke, lp_rounded
 
@@ -169,7 +169,7 @@ def test_optimus_by_utility_does_not_leave_the_plain():
 def test_who_does_not_fit_is_not_admitted():
     problem = golden(asynchronous)
     tight = replace(problem, demands=replace(problem.demands, limit=problem.demands.limit * 0.05))
-    decision = decide(tight, Step(1e9), np.full(4, 1e6), rounding())
+    decision = decide(tight, Deadline(1e9), np.full(4, 1e6), rounding())
     assert decision.utility.tolist() == [0.0]
     assert not decision.admitted.any()
 

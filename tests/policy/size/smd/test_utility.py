@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from trainyard.policy.size.smd.utility import Inverse, Linear, Sigmoid, Step
+from trainyard.policy.size.smd.utility import Deadline, Inverse, Linear, Sigmoid
 
 TIMES = np.array([0.0, 0.5, 1.0, 2.0, 5.0, 1e3, 1e9, np.inf])
 
 
-@pytest.mark.parametrize("utility", [Sigmoid(50.0, 5.0, 2.0), Inverse(2.0), Linear(4.0), Step(2.0)])
+@pytest.mark.parametrize("utility", [Sigmoid(50.0, 5.0, 2.0), Inverse(2.0), Linear(4.0), Deadline(2.0)])
 def test_later_is_never_worth_more(utility):
     with np.errstate(all="raise", under="ignore"):
         worth = utility(TIMES)
@@ -30,4 +30,4 @@ def test_sigmoid():
 def test_the_others():
     assert Inverse(2.0)(np.array([1.0, 2.0, 4.0])) == pytest.approx([1.0, 1.0, 0.5])
     assert Linear(np.array([4.0, 8.0]))(np.array([1.0, 10.0])) == pytest.approx([0.75, 0.0])
-    assert Step(3.0)(np.array([3.0, 3.1])).tolist() == [1.0, 0.0]
+    assert Deadline(3.0)(np.array([3.0, 3.1])).tolist() == [1.0, 0.0]

@@ -10,18 +10,20 @@ import pytest
 
 from trainyard.cli.main import run
 from trainyard.core.events import DecisionDue, JobStopped, JobSubmitted, Start, Stop
+from trainyard.core.validate import validate
 from trainyard.core.yard import Yard
 from trainyard.errors import InputError
 from trainyard.model.allocation import Allocation, Plan, Share
 from trainyard.model.cluster import Cluster, GpuType, Node
 from trainyard.model.job import Job
 from trainyard.model.profile import Profile, Tables
+from trainyard.model.rules import Rules
 from trainyard.model.speed.sensitivity import Ladder
 from trainyard.model.zoo import zoo_profile
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.tune.synergy.share_out import Seat, squeeze
 from trainyard.policy.tune.synergy.stage import SynergyTune
-from trainyard.sim.clock import Options, Simulator
+from trainyard.sim.clock import Simulator
 
 TUNES = ["tune", "opt"]
 
@@ -63,10 +65,10 @@ def yard_of(cluster, policy, jobs, held=None, restart_s=None):
 
     def decide(snapshot):
         if not snapshot.now_s:
-            return Plan(snapshot.running, first)
+            return Plan(snapshot.target, first)
         return chosen.decide(replace(snapshot, still=False))  # what runs is not this policy's doing
 
-    yard = Yard(cluster, decide, restart_s=restart_s)
+    yard = Yard(cluster, decide, Rules(restart_s=restart_s))
     for each in jobs:
         yard.handle(JobSubmitted(0.0, each))
     yard.handle(DecisionDue(0.0))
@@ -79,8 +81,8 @@ def decided(cluster, policy, jobs, held=None, restart_s=None):
     for instruction in yard.handle(DecisionDue(1.0)):
         if isinstance(instruction, Stop):
             yard.handle(JobStopped(1.0, instruction.job_id))
-    yard.validate()
-    return yard.running
+    validate(yard)
+    return yard.target
 
 
 def cpus(held):
@@ -124,7 +126,7 @@ def test_a_running_job_is_retuned_where_it_is_when_company_comes_and_goes():
     cluster, policy = server(), parse_policy("fifo+tune")
     jobs = [Job("first", 0.0, 1, samples=100.0, profile=HUNGRY)]
     jobs += [Job("second", 10.0, 1, samples=10.0, profile=HUNGRY)]
-    result = Simulator(cluster, jobs, policy, Options(restart_s=1000.0)).run()
+    result = Simulator(cluster, jobs, policy, Rules(restart_s=1000.0)).run()
     # At 2.0/s for 10 s, at 1.0/s while the other has its share, at 2.0/s again.
     assert result.outcomes.finish_s.tolist() == pytest.approx([10 + 10 + 70 / 2, 20])
     assert result.summary()["restarts"] == 0
@@ -175,11 +177,11 @@ def test_cpus_of_a_job_that_is_still_stopping_are_not_given_away():
     jobs = [long, job("stays", HUNGRY), Job("small", 0.0, 1, samples=1.0, profile=MODEST)]
     yard = yard_of(server(), "srtf+tune", jobs, seats)
     yard.handle(DecisionDue(1.0))
-    assert cpus(yard.running) == {"stays": 5, "small": 1}
-    yard.validate()  # `long` is stopping and holds its 3 CPUs
+    assert cpus(yard.target) == {"stays": 5, "small": 1}
+    validate(yard)  # `long` is stopping and holds its 3 CPUs
     out = yard.handle(JobStopped(1.0, "long"))
     assert "small" in [i.job_id for i in out if isinstance(i, Start)]
-    yard.validate()
+    validate(yard)
 
 
 # -- TUNE: sharing out one node ---------------------------------------------------------------------------

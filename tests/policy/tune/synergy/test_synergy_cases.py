@@ -14,15 +14,17 @@ import pytest
 
 from conftest import SHARED
 from trainyard.core.events import DecisionDue, JobSubmitted
+from trainyard.core.validate import validate
 from trainyard.core.yard import Yard
 from trainyard.model.allocation import Allocation, Share
 from trainyard.model.cluster import uniform_cluster
 from trainyard.model.job import Job
 from trainyard.model.profile import Profile, Tables
+from trainyard.model.rules import Rules
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.order.by_key import KeyOrder
 from trainyard.policy.policy import Policy
-from trainyard.sim.clock import Options, Simulator
+from trainyard.sim.clock import Simulator
 from trainyard.state.jobs import Column
 
 FOLDER = SHARED / "cases" / "synergy"
@@ -76,7 +78,7 @@ def policy_of(order, tune, preemptive=False):
 
 
 def simulated(jobs, servers, policy):
-    simulator = Simulator(uniform_cluster(servers), jobs, policy, Options(round_s=300.0, restart_s=0.0))
+    simulator = Simulator(uniform_cluster(servers), jobs, policy, Rules(round_s=300.0, restart_s=0.0))
     return simulator.run()
 
 
@@ -181,7 +183,7 @@ def one_round(given, tune):
     for job in given["jobs"]:
         yard.handle(JobSubmitted(0.0, job_of(job)))
     yard.handle(DecisionDue(1.0))
-    yard.validate()
+    validate(yard)
     return yard
 
 
@@ -228,8 +230,8 @@ def test_single_rounds_run_the_same_jobs_at_least_as_fast_in_sum():
     sums = []
     for given in rounds:
         yard = one_round(given, "tune")
-        assert yard.running.keys() == given["expected"].keys(), given["id"]
-        ours, theirs = (total_speed(yard, held) for held in (yard.running, their_allocations(given)))
+        assert yard.target.keys() == given["expected"].keys(), given["id"]
+        ours, theirs = (total_speed(yard, held) for held in (yard.target, their_allocations(given)))
         assert ours >= theirs - 1e-6 or cuts_a_gang(given), given["id"]
         sums.append((ours, theirs))
     ours, theirs = np.array(sums).T

@@ -13,6 +13,7 @@ from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
 from conftest import ORDERS, checked
 from trainyard.core.events import DecisionDue, JobSubmitted
+from trainyard.core.validate import validate
 from trainyard.core.yard import Yard
 from trainyard.errors import InputError
 from trainyard.files.job_check import check_jobs
@@ -156,11 +157,11 @@ def proportional_choice(policy, snapshot):
     """Job -> GPUs that the same stages with `proportional` choose, if all that run had held their shares."""
     twin = snapshot.fork()
     jobs, row_of, index = snapshot.table.jobs, snapshot.table.row_of, snapshot.nodes.index
-    for job_id, allocation in snapshot.running.items():
+    for job_id, allocation in snapshot.target.items():
         if not own(jobs[row_of[job_id]]):
-            twin.running[job_id] = proportional(snapshot, allocation)
+            twin.target[job_id] = proportional(snapshot, allocation)
             twin.free.give(index, allocation.shares)
-            twin.free.take(index, twin.running[job_id].shares)
+            twin.free.take(index, twin.target[job_id].shares)
     twin.free.plain = not any(own(job) for job in jobs)
     plan = Policy.decide(Policy(policy.name, policy.order, policy.size, policy.place), twin)
     return {job_id: allocation.gpus for job_id, allocation in plan.allocations().items()}
@@ -257,7 +258,7 @@ def decided(cluster, jobs, policy):
     for job in jobs:
         yard.handle(JobSubmitted(0.0, job))
     yard.handle(DecisionDue(0.0))
-    yard.validate()
+    validate(yard)
     return yard
 
 
@@ -268,10 +269,10 @@ def total_speed(cluster, jobs, policy, told=False):
     """
     yard = decided(cluster, jobs, policy)
     view = yard.snapshot(0.0)
-    assert len(yard.running) == len(jobs)
+    assert len(yard.target) == len(jobs)
     total = 0.0
     for job in jobs:
-        allocation = yard.running[job.job_id]
+        allocation = yard.target[job.job_id]
         if told:
             ladder = view.sensitivity.ladder(job, allocation.workers)
             needs = np.add(ladder.cpus, ladder.memory)
@@ -537,7 +538,7 @@ def test_nothing_is_left_that_anybody_could_use(instance, place):
         yard = decided(cluster, jobs, f"fifo+{place}+{tune}")
         view = yard.snapshot(0.0)
         for job in jobs:
-            allocation = yard.running[job.job_id]
+            allocation = yard.target[job.job_id]
             ladder = view.sensitivity.ladder(job, allocation.workers)
             fair = proportional(view, allocation)
             cpus, memory = shares_of(view, allocation)
@@ -568,8 +569,8 @@ def test_greedy_gives_the_whole_best_case_demand_or_nothing(instance, order):
     left = np.array([yard.free.gpus, yard.free.cpus, yard.free.memory_gb])
     for job in jobs:
         demand = np.array([1, *view.sensitivity.best_demand(job, job.gpus)])
-        if job.job_id in yard.running:
-            for share in yard.running[job.job_id].shares:
+        if job.job_id in yard.target:
+            for share in yard.target[job.job_id].shares:
                 assert [share.gpus, share.cpus, share.memory_gb] == pytest.approx(share.gpus * demand)
         else:  # no node has room for all of it
             assert not (left >= job.gpus * demand[:, None] + 1e-6).all(axis=0).any()

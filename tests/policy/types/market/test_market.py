@@ -10,6 +10,7 @@ import pytest
 from conftest import checked, finishes
 from trainyard.cli.output import jobs_csv
 from trainyard.core.events import DecisionDue, JobSubmitted, NodeFailed
+from trainyard.core.validate import validate
 from trainyard.core.yard import Yard
 from trainyard.model.cluster import Cluster, GpuType, Node
 from trainyard.model.job import Job
@@ -55,7 +56,7 @@ def decided(where, jobs, policy="market"):
     """Nodes' GPUs of every job after the first decision."""
     yard = yard_of(where, jobs, policy)
     yard.handle(DecisionDue(0.0))
-    yard.validate()
+    validate(yard)
     return {
         job_id: {s.node: s.gpus for s in held.shares} for job_id, held in yard.snapshot(0.0).running.items()
     }
@@ -196,7 +197,7 @@ def test_nodes_that_are_down_are_not_for_sale(policy):
     yard = yard_of(where, zoo_jobs(4, 0), policy)
     yard.handle(NodeFailed(0.0, "V100-0"))
     yard.handle(DecisionDue(0.0))
-    yard.validate()
+    validate(yard)
     running = yard.snapshot(0.0).running.values()
     assert {share.node for held in running for share in held.shares} == {"K80-0"}
     failures = [Failure(50.0, "V100-0", 500.0), Failure(60.0, "K80-0", 10.0)]

@@ -6,21 +6,15 @@ kinds of jobs are told apart by one more number each (1 for the job's own profil
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-import numpy.typing as npt
 
 from trainyard.model.arrays import Floats, Ints
+from trainyard.policy.size.dl2.arrays import SlotArrays
 from trainyard.policy.size.steepest import lost
 from trainyard.state.jobs import Column
 from trainyard.state.snapshot import Snapshot
 
-if TYPE_CHECKING:
-    from trainyard.policy.size.dl2.slot import Slots
-
 C = Column
-Singles = npt.NDArray[np.float32]
 LONG = 1e3  # slots: more make no difference
 FEW = 1e-3  # of the peak speed: less counts as this
 LITTLE = 1e-2  # slots saved per fair share: less counts as this
@@ -85,12 +79,12 @@ class Features:
         self.of_cluster = len(CLUSTER)
         self.moving = slice(self.of_job - len(MOVING), self.of_job)
 
-    def fixed(self, slots: Slots, b: int, snapshot: Snapshot, slot_s: float) -> Floats:
+    def fixed(self, slots: SlotArrays, b: int, snapshot: Snapshot, slot_s: float) -> Floats:
         """Numbers of the jobs of slot b that stay through it; the others are left open."""
         rows, n, table, jobs = slots.rows[b], int(slots.count[b]), snapshot.table, slots.jobs
-        held, since, attained = table.data[[C.HELD, C.HELD_SINCE, C.ATTAINED]][:, rows]
+        held, since, attained = table.data[[C.GIVEN, C.GIVEN_SINCE, C.ATTAINED]][:, rows]
         each = [table.jobs[row] for row in rows.tolist()]
-        has = [snapshot.running.get(job.job_id) for job in each]
+        has = [snapshot.target.get(job.job_id) for job in each]
         values = np.zeros((self.of_job, n))
         values[0] = 1.0
         values[1] = jobs.undone[b, :n]
@@ -116,7 +110,7 @@ class Features:
         index = {name: i for i, name in enumerate(self.names, 1)}
         return np.array([index.get(name, 0) for name in names], dtype=np.int64)
 
-    def of_size(self, slots: Slots, at: Ints, j: Ints) -> Floats:
+    def of_size(self, slots: SlotArrays, at: Ints, j: Ints) -> Floats:
         """Numbers of these jobs that follow from their sizes."""
         kinds, jobs = slots.kinds, slots.jobs
         kind, w, p, parts = (array[at, j] for array in (jobs.kind, jobs.workers, jobs.servers, jobs.parts))
@@ -142,7 +136,7 @@ class Features:
         values[16] = np.log1p(np.minimum(left, LONG))
         return values.T
 
-    def of_clusters(self, slots: Slots, at: Ints) -> None:
+    def of_clusters(self, slots: SlotArrays, at: Ints) -> None:
         """Note the numbers of the clusters of these slots."""
         room = np.maximum(slots.room[at], 0.0)
         slots.cluster[at, :3] = room
@@ -150,7 +144,7 @@ class Features:
         slots.cluster[at, 4] = np.log1p((room / np.maximum(slots.smallest[at], FEW)).min(axis=1))
 
 
-def ahead(slots: Slots, at: Ints, j: Ints) -> Floats:
+def ahead(slots: SlotArrays, at: Ints, j: Ints) -> Floats:
     """Most delay saved per fair share by steps of several tasks, a worker, a server, both among them."""
     kinds, jobs = slots.kinds, slots.jobs
     kind, has, parts, left = jobs.kind[at, j], jobs.workers[at, j], jobs.parts[at, j], jobs.left[at, j]

@@ -12,7 +12,7 @@ from trainyard.model.arrays import Floats, Ints
 from trainyard.model.job import Job
 from trainyard.state.beliefs import MOST_SERVERS, Told
 
-Bools = npt.NDArray[np.bool_]
+Mask = npt.NDArray[np.bool_]
 
 
 class Kinds:
@@ -30,7 +30,7 @@ class Kinds:
         self.least: Ints = np.zeros(0, dtype=np.int64)
         self.most_workers: Ints = np.zeros(0, dtype=np.int64)
         self.most_servers: Ints = np.zeros(0, dtype=np.int64)
-        self.apart: Bools = np.zeros(0, dtype=np.bool_)
+        self.apart: Mask = np.zeros(0, dtype=np.bool_)
         self.demand: Floats = np.zeros(
             (0, 2, 3)
         )  # GPUs, CPUs, GB of a worker and of a server; NaN: its share

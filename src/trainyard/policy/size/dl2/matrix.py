@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
+from trainyard.policy.size.dl2.arrays import SlotArrays
 from trainyard.policy.size.dl2.features import Features
-from trainyard.policy.size.dl2.slot import Slots
 from trainyard.state.snapshot import Snapshot
 
 MATRIX = (
@@ -29,7 +29,7 @@ class Raw(Features):
         self.of_job = len(MATRIX)
         self.moving = slice(FIXED, len(MATRIX))
 
-    def fixed(self, slots: Slots, b: int, snapshot: Snapshot, slot_s: float) -> Floats:
+    def fixed(self, slots: SlotArrays, b: int, snapshot: Snapshot, slot_s: float) -> Floats:
         """Numbers of the jobs of slot b that stay through it; the others are left open."""
         n, jobs = int(slots.count[b]), slots.jobs
         values = np.zeros((self.of_job, n))
@@ -37,7 +37,7 @@ class Raw(Features):
         values[1:FIXED] = jobs.age[b, :n], jobs.undone[b, :n]
         return values.T
 
-    def of_size(self, slots: Slots, at: Ints, j: Ints) -> Floats:
+    def of_size(self, slots: SlotArrays, at: Ints, j: Ints) -> Floats:
         """Numbers of these jobs that follow from their sizes."""
         workers, servers, parts = (
             a[at, j] for a in (slots.jobs.workers, slots.jobs.servers, slots.jobs.parts)

@@ -13,8 +13,7 @@ import numpy as np
 
 from trainyard.errors import InputError
 from trainyard.model.arrays import Ints
-from trainyard.policy.size.dl2.features import Singles
-from trainyard.policy.size.dl2.slot import ACTIONS
+from trainyard.policy.size.dl2.arrays import ACTIONS, Singles
 
 NEVER = -1e9  # of jobs that the network does not see
 

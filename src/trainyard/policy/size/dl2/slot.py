@@ -17,10 +17,10 @@ from typing import NamedTuple
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
-from trainyard.policy.size.dl2.features import Features, Singles
-from trainyard.policy.size.dl2.kinds import Bools, Kinds
+from trainyard.policy.size.dl2.arrays import ACTIONS, Singles, SlotArrays
+from trainyard.policy.size.dl2.features import Features
+from trainyard.policy.size.dl2.kinds import Mask
 from trainyard.policy.size.growth import TINY, capacity
-from trainyard.policy.size.steepest import lost
 from trainyard.policy.stages import Sizes
 from trainyard.state.beliefs import Told
 from trainyard.state.jobs import Column
@@ -29,7 +29,6 @@ from trainyard.state.snapshot import Snapshot
 C = Column
 STOP = 0
 WORKER, SERVER, BOTH = range(3)  # in the order of a job's actions
-ACTIONS = 3
 
 
 class Observation(NamedTuple):
@@ -37,49 +36,15 @@ class Observation(NamedTuple):
 
     jobs: Singles  # (B, J, features of a job); zero where there is no job
     cluster: Singles  # (B, features of a cluster)
-    mask: Bools  # (B, 1 + 3 J): which actions are legal
+    mask: Mask  # (B, 1 + 3 J): which actions are legal
 
 
-class Jobs:
-    """The jobs of all slots: arrays of (B, J, ...)."""
-
-    def __init__(self, batch: int, width: int, features: int) -> None:
-        shape = (batch, width)
-        self.kind: Ints = np.zeros(shape, dtype=np.int64)
-        self.workers: Ints = np.zeros(shape, dtype=np.int64)
-        self.servers: Ints = np.zeros(shape, dtype=np.int64)
-        self.parts: Floats = np.zeros((*shape, 2, 3))  # of the cluster, that a worker and a server take
-        self.needs: Floats = np.zeros((*shape, ACTIONS, 3))  # what each action takes
-        self.may: Bools = np.zeros((*shape, ACTIONS), dtype=np.bool_)  # whether the job itself allows it
-        self.undone: Floats = np.zeros(shape)  # work left, as part of the whole
-        self.left: Floats = np.zeros(shape)  # work left, in slots at the job's peak speed
-        self.age: Floats = np.zeros(shape)  # slots since arrival
-        self.features: Singles = np.zeros((*shape, features), dtype=np.float32)
-
-    def widened(self, width: int) -> Jobs:
-        """Return the same with room for more jobs."""
-        batch, before, features = self.features.shape
-        wide = Jobs(batch, width, features)
-        for name, array in vars(self).items():
-            getattr(wide, name)[:, :before] = array
-        return wide
-
-
-class Slots:
+class Slots(SlotArrays):
     """So many slots at once."""
 
     def __init__(self, batch: int, features: Features, width: int = 8) -> None:
-        self.batch = batch
-        self.width = width
+        super().__init__(batch, width, features.of_job, features.of_cluster)
         self.features = features
-        self.kinds = Kinds()
-        self.jobs = Jobs(batch, width, features.of_job)
-        self.count: Ints = np.zeros(batch, dtype=np.int64)  # jobs
-        self.room: Floats = np.zeros((batch, 3))  # what is free, as parts of the cluster
-        self.smallest: Floats = np.zeros((batch, 3))  # what all jobs take at their smallest sizes
-        self.rows: list[Ints] = [np.zeros(0, dtype=np.int64)] * batch  # of the job table, by job
-        self.left: list[Floats] = [np.zeros(0)] * batch  # by row of the job table: slots at the peak speed
-        self.cluster: Singles = np.zeros((batch, features.of_cluster), dtype=np.float32)
 
     def open(self, b: int, snapshot: Snapshot, ranked: Ints, slot_s: float, start: bool = True) -> None:
         """Begin slot b with these jobs, each at its smallest size while there is room, or at none."""
@@ -116,7 +81,7 @@ class Slots:
     def _start(self, b: int, need: Floats) -> None:
         """Give everybody the smallest size in turn; who finds no room waits."""
         n, kind = len(need), self.jobs.kind[b, : len(need)]
-        fits: Bools = np.ones(n, dtype=np.bool_)
+        fits: Mask = np.ones(n, dtype=np.bool_)
         if (self.smallest[b] > self.room[b]).any():
             fits = _in_turn(need, self.room[b])
         self.jobs.workers[b, :n] = self.kinds.least[kind] * fits
@@ -148,16 +113,9 @@ class Slots:
         jobs.may[at, j] = np.stack([more & ~(apart & none), serve & ~none, serve & more], axis=1)
         jobs.features[at, j, self.features.moving] = self.features.of_size(self, at, j)
 
-    def delay(self, at: Ints, j: Ints) -> Floats:
-        """What these jobs will lose in the slot against their peak speed, in slots."""
-        jobs, kinds = self.jobs, self.kinds
-        kind = jobs.kind[at, j]
-        size = kinds.base[kind] + jobs.workers[at, j] * kinds.stride[kind] + jobs.servers[at, j]
-        return lost(kinds.speeds[size] / kinds.peak[kind], jobs.left[at, j])
-
     def observe(self) -> Observation:
         """Return what there is to decide on in all slots."""
-        mask: Bools = np.zeros((self.batch, 1 + ACTIONS * self.width), dtype=np.bool_)
+        mask: Mask = np.zeros((self.batch, 1 + ACTIONS * self.width), dtype=np.bool_)
         mask[:, STOP] = True
         n = int(self.count.max())  # after a burst of jobs most columns are empty again
         fits = (self.jobs.needs[:, :n] <= self.room[:, None, None, :]).all(axis=3)
@@ -171,7 +129,7 @@ class Slots:
         return Sizes(self.jobs.workers[b, :n].copy(), self.jobs.servers[b, :n].copy())
 
 
-def _in_turn(need: Floats, room: Floats) -> Bools:
+def _in_turn(need: Floats, room: Floats) -> Mask:
     """Who finds room, the first ones first; who does not fit is passed over."""
     left, fits = room.copy(), np.zeros(len(need), dtype=np.bool_)
     for i, each in enumerate(need):

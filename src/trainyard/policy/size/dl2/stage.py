@@ -12,9 +12,9 @@ from typing import Any, Literal, NamedTuple, NewType
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
-from trainyard.policy.size.dl2.features import Singles
-from trainyard.policy.size.dl2.kinds import Bools
-from trainyard.policy.size.dl2.slot import ACTIONS, STOP, Slots
+from trainyard.policy.size.dl2.arrays import ACTIONS, Singles
+from trainyard.policy.size.dl2.kinds import Mask
+from trainyard.policy.size.dl2.slot import STOP, Slots
 from trainyard.policy.size.dl2.weights import Weights, load_weights
 from trainyard.policy.size.drf import Drf
 from trainyard.policy.size.hysteresis import settle
@@ -41,7 +41,7 @@ class Taken(NamedTuple):
 
     jobs: Singles  # (J, features of a job)
     cluster: Singles  # (features of a cluster,)
-    mask: Bools  # (1 + 3 J,): what was legal
+    mask: Mask  # (1 + 3 J,): what was legal
     action: int
     log_prob: float
 
@@ -86,21 +86,21 @@ class Dl2(Size):
     def _open(self, snapshot: Snapshot, ranked: Ints) -> Slots:
         if self._slots is None or self._speed is not snapshot.speed:
             self._slots, self._speed = Slots(1, self.weights.features()), snapshot.speed
-        self._slots.open(0, snapshot, ranked, snapshot.round_s or self.weights.slot_s)
+        self._slots.open(0, snapshot, ranked, snapshot.rules.round_s or self.weights.slot_s)
         return self._slots
 
     def _random(self, snapshot: Snapshot) -> np.random.Generator | None:
         """Draws that only depend on the seed and the time."""
         if self.draw == "best":
             return None
-        return np.random.default_rng([snapshot.seed, int(snapshot.now_s * 1e3)])
+        return np.random.default_rng([snapshot.rules.seed, int(snapshot.now_s * 1e3)])
 
     def _doubt(self, slots: Slots) -> str:
         """Say what keeps the network from deciding, if anything does."""
         n, labels, moving = int(slots.count[0]), slots.features.labels, slots.features.moving
         numbers, low, high = slots.jobs.features[0, :n], self.weights.low, self.weights.high
         margin = np.maximum(MARGIN * (high - low), LEAST_MARGIN)
-        outside: Bools = (numbers < low - margin) | (numbers > high + margin)
+        outside: Mask = (numbers < low - margin) | (numbers > high + margin)
         outside[:, moving] = False
         strange = int(outside.any(axis=1).sum())
         if strange <= STRANGE * n:

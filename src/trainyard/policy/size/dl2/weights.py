@@ -16,7 +16,8 @@ from pathlib import Path
 from trainyard.errors import InputError, did_you_mean
 from trainyard.files.reading import StrPath
 from trainyard.files.safetensors import load_tensors, save_tensors
-from trainyard.policy.size.dl2.features import Features, Singles
+from trainyard.policy.size.dl2.arrays import Singles
+from trainyard.policy.size.dl2.features import Features
 from trainyard.policy.size.dl2.matrix import Raw
 from trainyard.policy.size.dl2.network import Network, network_of
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from trainyard.model.arrays import Floats, Ints
 
-Bools = npt.NDArray[np.bool_]
+Mask = npt.NDArray[np.bool_]
 
 SLACK = 1e-9  # of nu: at the least value of a ratio the region would have no inside
 ROUNDING = 1e-12  # of a limit
@@ -67,7 +67,7 @@ class Demands:
         if not ((self.worker > 0).any(axis=1) & (self.server > 0).any(axis=1)).all():
             raise ValueError("a worker or a server that needs nothing: their number would have no bound")
 
-    def take(self, jobs: Ints | Bools) -> Demands:
+    def take(self, jobs: Ints | Mask) -> Demands:
         """Return those of some jobs."""
         return Demands(self.worker[jobs], self.server[jobs], self.limit[jobs])
 
@@ -90,7 +90,7 @@ class Problem:
         ratios = self.workers_per_server, self.servers_per_worker, self.per_worker, self.per_server
         return self.constant, self.workers, self.servers, *ratios
 
-    def take(self, jobs: Ints | Bools) -> Problem:
+    def take(self, jobs: Ints | Mask) -> Problem:
         """Return the problem of some of the jobs."""
         constant, a, b, c, d, e, f = (factor[jobs] for factor in self.factors())
         return Problem(constant, a, b, c, d, e, f, self.demands.take(jobs))
@@ -102,7 +102,7 @@ class Fractional(NamedTuple):
     workers: Floats
     servers: Floats
     bound_s: Floats  # Psi: at least tau, at most (1 + eps) times the least tau; inf where nothing fits
-    fits: Bools  # whether one worker and one server fit
+    fits: Mask  # whether one worker and one server fit
 
 
 def synchronous(training: Training, demands: Demands) -> Problem:
@@ -144,11 +144,11 @@ def completion_s(problem: Problem, workers: Floats | Ints, servers: Floats | Int
     return tau
 
 
-def within_limits(demands: Demands, workers: Floats | Ints, servers: Floats | Ints) -> Bools:
+def within_limits(demands: Demands, workers: Floats | Ints, servers: Floats | Ints) -> Mask:
     """Return which numbers keep to the limits but for rounding; the first axis is that of the jobs."""
     worker, server, limit = (_along(array, workers) for array in _fields(demands))
     need = worker * workers[..., None] + server * servers[..., None]
-    fit: Bools = np.all(need <= limit * (1 + SLACK), axis=-1)
+    fit: Mask = np.all(need <= limit * (1 + SLACK), axis=-1)
     return fit
 
 
@@ -220,11 +220,11 @@ class _Region(NamedTuple):
             self.least_p, self.least_w, self.w_per_p, self.p_per_w, self.on_p, self.on_w, self.limit
         )
 
-    def holds(self, w: Floats, p: Floats) -> Bools:
+    def holds(self, w: Floats, p: Floats) -> Mask:
         """Whether points are inside."""
         rows = (self.on_w * w + self.on_p * p <= self.limit * (1 + ROUNDING)).all(axis=0)
         cone = (p >= self.p_per_w * w * (1 - ROUNDING)) & (w >= self.w_per_p * p * (1 - ROUNDING))
-        inside: Bools = rows & cone & (w >= self.least_w) & (p >= self.least_p)
+        inside: Mask = rows & cone & (w >= self.least_w) & (p >= self.least_p)
         return inside
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
 from trainyard.policy.size.smd.inner import (
-    Bools,
+    Mask,
     Problem,
     completion_s,
     most_servers,
@@ -32,12 +32,12 @@ WHOLE = 1e-6  # below a whole number: that number
 CHUNK = 1 << 18  # pairs (w, p) at once
 
 
-class Numbers(NamedTuple):
+class Sized(NamedTuple):
     """Workers and servers of each job; one of each where not even these fit."""
 
     workers: Ints
     servers: Ints
-    fits: Bools
+    fits: Mask
 
 
 class Decision(NamedTuple):
@@ -45,7 +45,7 @@ class Decision(NamedTuple):
 
     workers: Ints
     servers: Ints
-    admitted: Bools
+    admitted: Mask
     utility: Floats  # of every job, admitted or not
 
     def total(self) -> float:
@@ -66,7 +66,7 @@ def decide(
 
 
 def admit(
-    problem: Problem, numbers: Numbers, utility: Utility, capacity: Floats, outer: Knapsack = exact
+    problem: Problem, numbers: Sized, utility: Utility, capacity: Floats, outer: Knapsack = exact
 ) -> Decision:
     """Choose the jobs that are worth most with these numbers; limits beyond the capacity's are not shared."""
     worth = utility(completion_s(problem, numbers.workers, numbers.servers))
@@ -75,23 +75,23 @@ def admit(
     return Decision(numbers.workers, numbers.servers, outer(worth, reserved, capacity), worth)
 
 
-def smd_numbers(problem: Problem, rounding: Rounding, eps: float = 0.1) -> Numbers:
+def smd_numbers(problem: Problem, rounding: Rounding, eps: float = 0.1) -> Sized:
     """Return the numbers of SMD: Algorithm 1, made whole by Algorithm 2, and the best next to that."""
     best = solve(problem, eps)
     whole = round_numbers(problem, best.workers, best.servers, rounding)
-    return Numbers(*polished(problem, *whole), best.fits)
+    return Sized(*polished(problem, *whole), best.fits)
 
 
-def equal_numbers(problem: Problem) -> Numbers:
+def equal_numbers(problem: Problem) -> Sized:
     """Return the numbers of ESW: as many servers as workers, as many as fit."""
     demands = problem.demands
     both = demands.worker + demands.server
     room = np.divide(demands.limit, both, out=np.full(both.shape, np.inf), where=both > 0).min(axis=1)
     number = np.maximum(np.floor(room + WHOLE).astype(np.int64), 1)
-    return Numbers(number, number, within_limits(demands, number, number))
+    return Sized(number, number, within_limits(demands, number, number))
 
 
-def optimus_numbers(problem: Problem, utility: Utility | None = None) -> Numbers:
+def optimus_numbers(problem: Problem, utility: Utility | None = None) -> Sized:
     """Return the numbers of Optimus: one worker or one server more, whichever gains more, while any gains.
 
     What counts as gain is time, or `utility` as the paper has it. That is the same order, except that the
@@ -106,10 +106,10 @@ def optimus_numbers(problem: Problem, utility: Utility | None = None) -> Numbers
         after = np.stack([_score(problem, w + 1, p, utility), _score(problem, w, p + 1, utility)])
         climbing = climbing & (after.max(axis=0) > now)
         numbers[after.argmax(axis=0)[climbing], np.flatnonzero(climbing)] += 1
-    return Numbers(numbers[0], numbers[1], fits)
+    return Sized(numbers[0], numbers[1], fits)
 
 
-def best_numbers(problem: Problem) -> Numbers:
+def best_numbers(problem: Problem) -> Sized:
     """Return the numbers with which each job finishes first, by trying all pairs."""
     n = problem.constant.size
     workers, servers, best_s = np.ones(n, dtype=np.int64), np.ones(n, dtype=np.int64), np.full(n, np.inf)
@@ -129,7 +129,7 @@ def best_numbers(problem: Problem) -> Numbers:
         better = tau[chosen] < best_s[of]
         of, chosen = of[better], chosen[better]
         workers[of], servers[of], best_s[of] = w[row[chosen]], p[chosen], tau[chosen]
-    return Numbers(workers, servers, fits)
+    return Sized(workers, servers, fits)
 
 
 def _score(problem: Problem, workers: Ints, servers: Ints, utility: Utility | None) -> Floats:

@@ -19,9 +19,9 @@ from trainyard.policy.size.hysteresis import settle
 from trainyard.policy.size.smd.inner import Demands, Problem, most_workers
 from trainyard.policy.size.smd.offline import smd_numbers
 from trainyard.policy.size.smd.rounding import Rounding
-from trainyard.policy.size.smd.utility import Inverse, Linear, Sigmoid, Step, Utility
+from trainyard.policy.size.smd.utility import Deadline, Inverse, Linear, Sigmoid, Utility
 from trainyard.policy.stages import Size, Sizes
-from trainyard.solve.knapsack import Bools, exact, fill, frieze_clarke, lp_rounded
+from trainyard.solve.knapsack import Mask, exact, fill, frieze_clarke, lp_rounded
 from trainyard.state.beliefs import MOST_SERVERS, Told
 from trainyard.state.jobs import Column
 from trainyard.state.snapshot import Snapshot
@@ -96,7 +96,7 @@ class Smd(Size):
         best, speeds = np.ones((len(rows), 2), dtype=np.int64), np.zeros(len(rows))
         demands = _demands(beliefs, rows)
         for together in (False, True):
-            rounding = Rounding(np.random.default_rng(beliefs.snapshot.seed))
+            rounding = Rounding(np.random.default_rng(beliefs.snapshot.rules.seed))
             found = smd_numbers(_problem(beliefs, rows, demands, together), rounding, self.eps)
             for i, (row, w, p, fits) in enumerate(zip(rows, *found, strict=True)):
                 speed = beliefs.speed(row, int(w), int(p)) if fits else 0.0
@@ -129,7 +129,7 @@ class Smd(Size):
         beyond = np.any(weights > capacity, axis=1, keepdims=True)
         return np.where(beyond, used, weights), capacity
 
-    def _outer(self, worth: Floats, weights: Floats, capacity: Floats) -> Bools:
+    def _outer(self, worth: Floats, weights: Floats, capacity: Floats) -> Mask:
         if self.solver == "lp":
             return lp_rounded(worth, weights, capacity)
         if self.solver == "milp":
@@ -142,7 +142,7 @@ def _utility(name: UtilityName, limit_s: Floats) -> Utility:
         return Sigmoid(1.0, STEEPNESS / limit_s, limit_s)
     if name == "linear":
         return Linear(limit_s)
-    return Step(limit_s) if name == "step" else Inverse()
+    return Deadline(limit_s) if name == "step" else Inverse()
 
 
 def _has_theta(job: Job) -> bool:

@@ -59,7 +59,7 @@ class Linear:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Deadline:
     """1 if the deadline is met."""
 
     deadline: Floats | float

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trainyard.model.arrays import Floats, Ints
-from trainyard.policy.tune.synergy.occupants import Tenants
+from trainyard.policy.tune.synergy.occupants import Occupants
 from trainyard.policy.tune.synergy.share_out import Seat, worth
 
 LITTLE = 0.05  # in proportional shares of a GPU: a node that lacks less is left alone
@@ -23,7 +23,7 @@ TINY = 1e-9
 
 
 class Single(NamedTuple):
-    """The tenants that sit on one node each, as arrays: who, where, how big, and their best-case demand."""
+    """The occupants that sit on one node each, as arrays: who, where, how big, and their best-case demand."""
 
     tenant: Ints
     node: Ints
@@ -32,25 +32,25 @@ class Single(NamedTuple):
     memory: Floats
 
 
-def regroup(tenants: Tenants) -> None:
+def exchange(occupants: Occupants) -> None:
     """Change seats where it pays."""
-    Regrouping(tenants).run()
+    Regrouping(occupants).run()
 
 
 class Regrouping:
     """One search for better seats. Slack is counted with everybody at its best-case demand."""
 
-    def __init__(self, tenants: Tenants) -> None:
-        self.tenants = tenants
-        self.nodes = tenants.snapshot.nodes
-        self.cpus, self.memory = tenants.slack()
+    def __init__(self, occupants: Occupants) -> None:
+        self.occupants = occupants
+        self.nodes = occupants.snapshot.nodes
+        self.cpus, self.memory = occupants.slack()
         self.unit_cpus = np.maximum(self.nodes.cpus_per_gpu, TINY)
         self.unit_memory = np.maximum(self.nodes.memory_per_gpu, TINY)
         self.single = self._singles()
         self.worths: dict[int, float] = {}
 
     def _singles(self) -> Single:
-        t = self.tenants
+        t = self.occupants
         one = (np.diff(t.ends) == 1)[t.owner]
         node, (cpus, memory) = t.where()[one], t.held()[:, one]
         cpus *= self.nodes.cpus_per_gpu[node]
@@ -85,7 +85,7 @@ class Regrouping:
     def _seat_newcomers(self) -> None:
         """Deal the seats that starting jobs were given anew, kind by kind of seat, the largest first."""
         s = self.single
-        new = np.array(self.tenants.starting, dtype=np.bool_)[s.tenant].nonzero()[0]
+        new = np.array(self.occupants.starting, dtype=np.bool_)[s.tenant].nonzero()[0]
         if new.size < 2:
             return
         kind = self.nodes.kind
@@ -115,7 +115,7 @@ class Regrouping:
             chosen = _seats_for(members.size, classes[c], seats, room, unit)
             moved = s.node[members] != chosen
             for i, node in zip(s.tenant[members[moved]].tolist(), chosen[moved].tolist(), strict=True):
-                self.tenants.move(i, node)
+                self.occupants.move(i, node)
             s.node[members] = chosen
         self._occupy(s.node[who], s.cpus[who], s.memory[who])
 
@@ -135,7 +135,7 @@ class Regrouping:
 
     def _exchanges(self, node: int) -> list[tuple[int, int, int]]:
         """The most promising (job here, job elsewhere or -1 for a free seat, other node)."""
-        s, t = self.single, self.tenants
+        s, t = self.single, self.occupants
         here = (s.node == node).nonzero()[0]
         roomy = self._roomy(node)
         if not here.size or not roomy.size:
@@ -182,7 +182,7 @@ class Regrouping:
 
     def _pays(self, x: int, y: int, other: int) -> bool:
         """Whether all that share the two nodes gain more than the restarts cost."""
-        t, s = self.tenants, self.single
+        t, s = self.occupants, self.single
         node = int(s.node[x])
         here, there = self._on(node), self._on(other)
         for at, members in ((node, here), (other, there)):
@@ -203,8 +203,8 @@ class Regrouping:
         return True
 
     def _left_s(self, i: int) -> float:
-        snap = self.tenants.snapshot
-        return snap.remaining_s_of(snap.table.row_of[self.tenants.ids[i]])
+        snap = self.occupants.snapshot
+        return snap.remaining_s_of(snap.table.row_of[self.occupants.ids[i]])
 
     def _on(self, node: int) -> list[int]:
         there: list[int] = (self.single.node == node).nonzero()[0].tolist()
@@ -212,9 +212,9 @@ class Regrouping:
 
     def _worth(self, members: list[int], node: int) -> float:
         all_gpus = float(self.nodes.gpus[node])
-        s, ladders = self.single, self.tenants.ladders
+        s, ladders = self.single, self.occupants.ladders
         seats = [Seat(ladders[int(s.tenant[x])], float(s.gpus[x]) / all_gpus) for x in members]
-        return worth(seats, self.tenants.room(node))
+        return worth(seats, self.occupants.room(node))
 
     def _exchange(self, x: int, y: int, other: int) -> None:
         s = self.single
@@ -225,7 +225,7 @@ class Regrouping:
                     slack[start] += demand
                     slack[end] -= demand
                 s.node[z] = end
-                self.tenants.move(int(s.tenant[z]), end)
+                self.occupants.move(int(s.tenant[z]), end)
 
 
 def _seats_for(count: int, demand: Floats, seats: Ints, room: Floats, unit: Floats) -> Ints:

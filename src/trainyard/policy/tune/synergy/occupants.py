@@ -19,18 +19,18 @@ SAME = 1e-9  # shares nearer than this (relative) are the same: no need to touch
 Parts = list[tuple[int, int]]  # (node, GPUs)
 
 
-class Tenants:
+class Occupants:
     """Everybody that should run, where, and how high on its ladder. Places start at the top.
 
-    Jobs that ask for CPUs or memory of their own choice are no tenants: they hold what they asked for, and
-    the tenants share the room that is left.
+    Jobs that ask for CPUs or memory of their own choice are no occupants: they hold what they asked for, and
+    the occupants share the room that is left.
     """
 
     def __init__(self, snapshot: Snapshot, planned: Changes) -> None:
         self.snapshot = snapshot
         self._planned = planned
         table, nodes = snapshot.table, snapshot.nodes
-        allocations = {j: a for j, a in snapshot.running.items() if j not in planned}
+        allocations = {j: a for j, a in snapshot.target.items() if j not in planned}
         allocations |= {j: a for j, a in planned.items() if a is not None}
         particular: dict[str, Allocation] = {}
         if table.particular:
@@ -38,8 +38,8 @@ class Tenants:
             allocations = {j: a for j, a in allocations.items() if j not in particular}
         self.ids = list(allocations)
         self.jobs: list[Job] = [table.jobs[table.row_of[job_id]] for job_id in self.ids]
-        self.starting = [job_id not in snapshot.running for job_id in self.ids]
-        # The parts of all tenants in a row, those of tenant i from ends[i] to ends[i + 1].
+        self.starting = [job_id not in snapshot.target for job_id in self.ids]
+        # The parts of all occupants in a row, those of tenant i from ends[i] to ends[i + 1].
         self.ends = list(accumulate([len(a.shares) for a in allocations.values()], initial=0))
         self._shares = [share for a in allocations.values() for share in a.shares]
         pairs = [(nodes.index[share[0]], share[1]) for share in self._shares]
@@ -51,7 +51,7 @@ class Tenants:
         self.rungs = Rungs(self.ladders)
         self.places: list[float] = self.rungs.tops.astype(np.float64).tolist()
         self.cpus, self.memory_gb = nodes.cpus.copy(), nodes.memory_gb.copy()
-        self.shared: Ints = np.zeros(len(nodes.ids), dtype=np.int64)  # nodes with others than tenants on them
+        self.shared: Ints = np.zeros(len(nodes.ids), dtype=np.int64)  # nodes with other jobs on them too
         for allocation in particular.values():
             for share in allocation.shares:
                 node = nodes.index[share.node]
@@ -60,7 +60,7 @@ class Tenants:
                 self.shared[node] += 1
 
     def room(self, node: int) -> tuple[float, float]:
-        """The part of a node's CPUs and memory that is there for tenants."""
+        """The part of a node's CPUs and memory that is there for occupants."""
         nodes = self.snapshot.nodes
         if not self.shared[node]:
             return 1.0, 1.0
@@ -68,7 +68,7 @@ class Tenants:
 
     def _free_gpus(self) -> list[int]:
         """GPUs of each node that nobody is planned on."""
-        index, running = self.snapshot.nodes.index, self.snapshot.running
+        index, running = self.snapshot.nodes.index, self.snapshot.target
         free = self.snapshot.free.gpus.copy()
         for job_id in self._planned.keys() & running.keys():
             for share in running[job_id].shares:
@@ -113,9 +113,9 @@ class Tenants:
 
     def changes(self) -> dict[str, Allocation | None]:
         """What has to change for everybody to get what its place stands for."""
-        running, ids, ends, rows = self.snapshot.running, self.ids, self.ends, self._rows()
-        tenants = set(ids)
-        result = {j: a for j, a in self._planned.items() if j not in tenants}
+        running, ids, ends, rows = self.snapshot.target, self.ids, self.ends, self._rows()
+        occupants = set(ids)
+        result = {j: a for j, a in self._planned.items() if j not in occupants}
         new = [i for i, job_id in enumerate(ids) if job_id in self._planned]
         other = [k for k, (share, row) in enumerate(zip(self._shares, rows, strict=True)) if share != row]
         for i in sorted({*new, *self.owner[other].tolist()}):

@@ -15,10 +15,10 @@ import numpy as np
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.speed.sensitivity import Ladder
 from trainyard.policy.tune.synergy.amounts_program import Menus, best_shares
-from trainyard.policy.tune.synergy.occupants import Parts, Tenants
+from trainyard.policy.tune.synergy.occupants import Occupants, Parts
 from trainyard.policy.tune.synergy.rounding import round_placement
 from trainyard.policy.tune.synergy.seats_program import place_shares
-from trainyard.policy.tune.synergy.share_out import divide, speed_at
+from trainyard.policy.tune.synergy.share_out import share_out, speed_at
 from trainyard.policy.tune.synergy.stage import SynergyTune
 from trainyard.solve.program import Rows, maximise
 
@@ -35,60 +35,62 @@ class _Layout(NamedTuple):
 class SynergyOpt(SynergyTune):
     """Synergy-OPT: shares and seats by linear programs."""
 
-    def tune(self, tenants: Tenants) -> None:
+    def tune(self, occupants: Occupants) -> None:
         """Start from TUNE's answer; keep what the programs find if it is better and worth its restarts."""
-        super().tune(tenants)
-        if all(place == ladder.top for place, ladder in zip(tenants.places, tenants.ladders, strict=True)):
+        super().tune(occupants)
+        if all(
+            place == ladder.top for place, ladder in zip(occupants.places, occupants.ladders, strict=True)
+        ):
             return
-        best, speed, cost = _layout(tenants), _speed(tenants), _restarts(tenants)[0]
+        best, speed, cost = _layout(occupants), _speed(occupants), _restarts(occupants)[0]
         for reseat in (False, True):
-            if reseat and not _take_seats(tenants):
+            if reseat and not _take_seats(occupants):
                 break
-            _share_out(tenants)
-            lost, left_s = _restarts(tenants)
-            gain = _speed(tenants) - speed
+            _share_out(occupants)
+            lost, left_s = _restarts(occupants)
+            gain = _speed(occupants) - speed
             if gain > WORTHWHILE and gain * left_s >= lost - cost:
-                best, speed, cost = _layout(tenants), _speed(tenants), lost
-        tenants.parts, tenants.places = best
+                best, speed, cost = _layout(occupants), _speed(occupants), lost
+        occupants.parts, occupants.places = best
 
 
-def _layout(tenants: Tenants) -> _Layout:
-    return _Layout(tenants.parts.copy(), tenants.places.copy())
+def _layout(occupants: Occupants) -> _Layout:
+    return _Layout(occupants.parts.copy(), occupants.places.copy())
 
 
-def _speed(tenants: Tenants) -> float:
+def _speed(occupants: Occupants) -> float:
     """Sum of relative speeds."""
-    return sum(speed_at(ladder, p) for ladder, p in zip(tenants.ladders, tenants.places, strict=True))
+    return sum(speed_at(ladder, p) for ladder, p in zip(occupants.ladders, occupants.places, strict=True))
 
 
-def _restarts(tenants: Tenants) -> tuple[float, float]:
+def _restarts(occupants: Occupants) -> tuple[float, float]:
     """Seconds that running jobs lose because they move, and how long such a job runs on, on average."""
-    snap = tenants.snapshot
+    snap = occupants.snapshot
     moved = [
         i
-        for i, job_id in enumerate(tenants.ids)
-        if (held := snap.running.get(job_id)) is not None
-        and [(snap.nodes.index[share.node], share.gpus) for share in held.shares] != tenants.parts[i]
+        for i, job_id in enumerate(occupants.ids)
+        if (held := snap.target.get(job_id)) is not None
+        and [(snap.nodes.index[share.node], share.gpus) for share in held.shares] != occupants.parts[i]
     ]
     if not moved:
         return 0.0, 0.0
-    left = [snap.remaining_s_of(snap.table.row_of[tenants.ids[i]]) for i in moved]
-    return sum(snap.restart_cost(tenants.jobs[i]) for i in moved), float(np.mean(left))
+    left = [snap.remaining_s_of(snap.table.row_of[occupants.ids[i]]) for i in moved]
+    return sum(snap.restart_cost(occupants.jobs[i]) for i in moved), float(np.mean(left))
 
 
 # -- the third program: the CPUs and memory of each node ----------------------------------------------------
 
 
-def _share_out(tenants: Tenants) -> None:
+def _share_out(occupants: Occupants) -> None:
     """Set places by a linear program over rungs, node by node; whole gangs share a place."""
-    sizes = np.array([len(ladder.cpus) for ladder in tenants.ladders])
+    sizes = np.array([len(ladder.cpus) for ladder in occupants.ladders])
     owner = np.repeat(np.arange(sizes.size), sizes)
     first = np.concatenate([[0], sizes.cumsum()])
-    columns = (np.concatenate([getattr(ladder, name) for ladder in tenants.ladders]) for name in _FIELDS)
+    columns = (np.concatenate([getattr(ladder, name) for ladder in occupants.ladders]) for name in _FIELDS)
     cpus, memory, speed = columns
-    nodes = tenants.snapshot.nodes
+    nodes = occupants.snapshot.nodes
     row, column, held_cpus, held_memory = [], [], [], []
-    for i, parts in enumerate(tenants.parts):
+    for i, parts in enumerate(occupants.parts):
         rungs = np.arange(first[i], first[i + 1])
         for node, gpus in parts:
             row.append(np.full(rungs.size, node))
@@ -100,14 +102,14 @@ def _share_out(tenants: Tenants) -> None:
         np.concatenate([at, at + len(nodes.ids)]),
         np.concatenate([rung, rung]),
         np.concatenate([*held_cpus, *held_memory]),
-        np.concatenate([tenants.cpus, tenants.memory_gb]),
+        np.concatenate([occupants.cpus, occupants.memory_gb]),
     )
     everybody = Rows(owner, np.arange(owner.size), np.ones(owner.size), np.ones(sizes.size))
     chosen = maximise(speed, resources, everybody, np.ones(owner.size))
     if chosen is not None:
-        for i, ladder in enumerate(tenants.ladders):
-            tenants.places[i] = _place(ladder, chosen[first[i] : first[i + 1]])
-        divide(tenants)
+        for i, ladder in enumerate(occupants.ladders):
+            occupants.places[i] = _place(ladder, chosen[first[i] : first[i + 1]])
+        share_out(occupants)
 
 
 _FIELDS = ("cpus", "memory", "speed")
@@ -136,40 +138,46 @@ def _place(ladder: Ladder, weights: Floats) -> float:
 # -- the first two programs: seats --------------------------------------------------------------------------
 
 
-def _take_seats(tenants: Tenants) -> bool:
+def _take_seats(occupants: Occupants) -> bool:
     """Seat single-GPU jobs as the first two programs say; return whether they had an answer."""
-    nodes = tenants.snapshot.nodes
-    room_gpus = np.array(tenants.free_gpus, dtype=np.int64)
+    nodes = occupants.snapshot.nodes
+    room_gpus = np.array(occupants.free_gpus, dtype=np.int64)
     kinds: dict[int, list[int]] = {}
-    for i, parts in enumerate(tenants.parts):
+    for i, parts in enumerate(occupants.parts):
         for node, gpus in parts:
             room_gpus[node] += gpus
-        of = {-1 if tenants.shared[node] else int(nodes.kind[node]) for node, _ in parts}
+        of = {-1 if occupants.shared[node] else int(nodes.kind[node]) for node, _ in parts}
         kinds.setdefault(of.pop() if len(of) == 1 else -1, []).append(i)
-    elsewhere = kinds.pop(-1, [])  # on unlike nodes, or with jobs that are no tenants: they stay as they are
-    answered = [_seat_kind(tenants, kind, who, elsewhere, room_gpus) for kind, who in kinds.items()]
+    elsewhere = kinds.pop(
+        -1, []
+    )  # on unlike nodes, or with jobs that are no occupants: they stay as they are
+    answered = [_seat_kind(occupants, kind, who, elsewhere, room_gpus) for kind, who in kinds.items()]
     return any(answered)
 
 
-def _seat_kind(tenants: Tenants, kind: int, who: list[int], elsewhere: list[int], room_gpus: Ints) -> bool:
+def _seat_kind(
+    occupants: Occupants, kind: int, who: list[int], elsewhere: list[int], room_gpus: Ints
+) -> bool:
     """Seat the single-GPU jobs on nodes of one kind."""
-    nodes = tenants.snapshot.nodes
-    here = ((nodes.kind == kind) & (room_gpus > 0) & (tenants.shared == 0)).nonzero()[0]
+    nodes = occupants.snapshot.nodes
+    here = ((nodes.kind == kind) & (room_gpus > 0) & (occupants.shared == 0)).nonzero()[0]
     each = float(nodes.cpus_per_gpu[here[0]]), float(nodes.memory_per_gpu[here[0]])
-    gpus = np.array([sum(count for _, count in tenants.parts[i]) for i in who], dtype=np.int64)
+    gpus = np.array([sum(count for _, count in occupants.parts[i]) for i in who], dtype=np.int64)
     room = np.stack([room_gpus, nodes.cpus, nodes.memory_gb]).astype(np.float64)
     for i in elsewhere:
-        _debit(room, tenants.parts[i], *tenants.ladders[i].at(tenants.places[i]), nodes.share_per_gpu)
-    shares = best_shares(_menus(tenants, who, gpus, each), room[1, here].sum(), room[2, here].sum())
+        _debit(room, occupants.parts[i], *occupants.ladders[i].at(occupants.places[i]), nodes.share_per_gpu)
+    shares = best_shares(_menus(occupants, who, gpus, each), room[1, here].sum(), room[2, here].sum())
     movable = (gpus == 1).nonzero()[0]
     if shares is None or not movable.size:
         return False
     for x in (gpus > 1).nonzero()[0].tolist():
         per_gpu = shares.cpus[x] / each[0], shares.memory_gb[x] / each[1]
-        _debit(room, tenants.parts[who[x]], *per_gpu, nodes.share_per_gpu)
+        _debit(room, occupants.parts[who[x]], *per_gpu, nodes.share_per_gpu)
     room = np.maximum(room[:, here], 0.0)
     at = {int(node): k for k, node in enumerate(here)}
-    stay = [at[tenants.parts[who[x]][0][0]] if not tenants.starting[who[x]] else -1 for x in movable.tolist()]
+    stay = [
+        at[occupants.parts[who[x]][0][0]] if not occupants.starting[who[x]] else -1 for x in movable.tolist()
+    ]
     size, cells = gpus[movable], room[0].astype(np.int64)
     where = place_shares(
         size, shares.cpus[movable], shares.memory_gb[movable], cells, room[1], room[2], np.array(stay)
@@ -178,7 +186,7 @@ def _seat_kind(tenants: Tenants, kind: int, who: list[int], elsewhere: list[int]
         return False
     placed = round_placement(where, size, cells)
     for x, node in zip(movable[placed.job].tolist(), here[placed.node].tolist(), strict=True):
-        tenants.move(who[x], node)
+        occupants.move(who[x], node)
     return True
 
 
@@ -190,13 +198,13 @@ def _debit(
         room[:, node] -= gpus, gpus * cpus * per_gpu[node][0], gpus * memory * per_gpu[node][1]
 
 
-def _menus(tenants: Tenants, who: list[int], gpus: Ints, each: tuple[float, float]) -> Menus:
+def _menus(occupants: Occupants, who: list[int], gpus: Ints, each: tuple[float, float]) -> Menus:
     """The rungs of these jobs as options, in CPUs and GB per GPU."""
-    longest = max(len(tenants.ladders[i].cpus) for i in who)
+    longest = max(len(occupants.ladders[i].cpus) for i in who)
     options = np.full((3, len(who), longest), -np.inf)
     options[:2] = 0.0
     for x, i in enumerate(who):
-        ladder = tenants.ladders[i]
+        ladder = occupants.ladders[i]
         options[:, x, : len(ladder.cpus)] = ladder.cpus, ladder.memory, ladder.speed
-    floor = np.array([tenants.ladders[i].speed[0] for i in who])
+    floor = np.array([occupants.ladders[i].speed[0] for i in who])
     return Menus(gpus, options[0] * each[0], options[1] * each[1], options[2], floor)

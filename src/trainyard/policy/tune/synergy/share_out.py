@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trainyard.model.speed.sensitivity import Ladder
-from trainyard.policy.tune.synergy.occupants import Tenants
+from trainyard.policy.tune.synergy.occupants import Occupants
 
 EPSILON = 1e-9  # of a node's CPUs or memory: no shortage
 TINY = 1e-6  # CPUs or GB: nothing to hand out
@@ -34,7 +34,7 @@ class Seat(NamedTuple):
     part: float
 
 
-class Step(NamedTuple):
+class Descent(NamedTuple):
     """A way down the ladder: to which rung, what it frees of the node, what speed it costs."""
 
     start: float  # rungs in between that free nothing of what is short are gone for good
@@ -46,31 +46,31 @@ class Step(NamedTuple):
     between: bool  # whether one may stop on the way
 
 
-def divide(tenants: Tenants) -> None:
+def share_out(occupants: Occupants) -> None:
     """Set everybody's place."""
-    cpus, memory = tenants.slack()
+    cpus, memory = occupants.slack()
     short = ((cpus < 0) | (memory < 0)).nonzero()[0].tolist()
-    if not short and not _low(tenants):
+    if not short and not _low(occupants):
         return
-    members = tenants.by_node()
-    _reclaim(tenants, members, short)
-    _hand_out(tenants, members)
+    members = occupants.by_node()
+    _reclaim(occupants, members, short)
+    _hand_out(occupants, members)
 
 
-def _reclaim(tenants: Tenants, members: dict[int, list[tuple[int, int]]], short: list[int]) -> None:
+def _reclaim(occupants: Occupants, members: dict[int, list[tuple[int, int]]], short: list[int]) -> None:
     """Squeeze nodes; those with the same company are worked out once."""
-    kind, known = tenants.rungs.kind, dict[tuple[object, ...], list[float]]()
+    kind, known = occupants.rungs.kind, dict[tuple[object, ...], list[float]]()
     for node in short:
-        all_gpus = float(tenants.snapshot.nodes.gpus[node])
-        company = sorted([(kind[i], gpus / all_gpus, tenants.places[i], i) for i, gpus in members[node]])
+        all_gpus = float(occupants.snapshot.nodes.gpus[node])
+        company = sorted([(kind[i], gpus / all_gpus, occupants.places[i], i) for i, gpus in members[node]])
         *looks, who = zip(*company, strict=True)
-        room = tenants.room(node)
+        room = occupants.room(node)
         places = known.get((room, *looks))
         if places is None:
             places = known[room, *looks] = list(looks[2])
-            squeeze([Seat(tenants.ladders[i], part) for _, part, _, i in company], places, room)
+            squeeze([Seat(occupants.ladders[i], part) for _, part, _, i in company], places, room)
         for i, place in zip(who, places, strict=True):
-            tenants.places[i] = place
+            occupants.places[i] = place
 
 
 def worth(seats: list[Seat], room: Room = WHOLE) -> float:
@@ -84,7 +84,7 @@ def squeeze(seats: list[Seat], places: list[float], room: Room = WHOLE) -> None:
     """Take back what the node lacks, always where it costs least speed."""
     short_cpus, short_memory = _shortage(seats, places, room)
     lack = (False, False)
-    steps: list[Step | None] = []
+    steps: list[Descent | None] = []
     while short_cpus > EPSILON or short_memory > EPSILON:
         if lack != (lack := (short_cpus > EPSILON, short_memory > EPSILON)):
             steps = [_down(seat, place, lack) for seat, place in zip(seats, places, strict=True)]
@@ -99,7 +99,7 @@ def squeeze(seats: list[Seat], places: list[float], room: Room = WHOLE) -> None:
         steps[best] = _down(seats[best], places[best], lack)
 
 
-def _cheapest(steps: list[Step | None], short_cpus: float, short_memory: float) -> tuple[int, float]:
+def _cheapest(steps: list[Descent | None], short_cpus: float, short_memory: float) -> tuple[int, float]:
     """The step that costs least speed for what it frees of what is short (-1: none), and how much of it."""
     best, cheapest, part = -1, math.inf, 1.0
     for n, step in enumerate(steps):
@@ -131,7 +131,7 @@ def _shortage(seats: list[Seat], places: list[float], room: Room) -> tuple[float
 
 
 @lru_cache(maxsize=4096)  # the same few ways, node after node
-def _down(seat: Seat, place: float, lack: tuple[bool, bool]) -> Step | None:
+def _down(seat: Seat, place: float, lack: tuple[bool, bool]) -> Descent | None:
     """The way down to the next rung where there is less of what the node lacks; None if there is no such."""
     ladder = seat.ladder
     cpus, memory = ladder.at(place)
@@ -143,7 +143,7 @@ def _down(seat: Seat, place: float, lack: tuple[bool, bool]) -> Step | None:
     start = min(place, to + 1.0)
     cpus, memory = ladder.at(start)
     speed = speed_at(ladder, start)
-    return Step(
+    return Descent(
         start,
         speed_at(ladder, place) - speed,
         to,
@@ -168,55 +168,55 @@ def speed_at(ladder: Ladder, place: float) -> float:
     return ladder.speed[k] + (place - k) * (ladder.speed[k + 1] - ladder.speed[k])
 
 
-def _low(tenants: Tenants) -> set[int]:
+def _low(occupants: Occupants) -> set[int]:
     """Those below their top."""
-    return set((np.array(tenants.places) < tenants.rungs.tops).nonzero()[0].tolist())
+    return set((np.array(occupants.places) < occupants.rungs.tops).nonzero()[0].tolist())
 
 
-def _hand_out(tenants: Tenants, members: dict[int, list[tuple[int, int]]]) -> None:
+def _hand_out(occupants: Occupants, members: dict[int, list[tuple[int, int]]]) -> None:
     """Give what is left on each node to those below their top, best gain for the resources first."""
-    low = _low(tenants)
+    low = _low(occupants)
     if not low:
         return
-    cpus, memory = (array.tolist() for array in tenants.slack())
-    for node in sorted({node for i in low for node, _ in tenants.parts[i]}):
+    cpus, memory = (array.tolist() for array in occupants.slack())
+    for node in sorted({node for i in low for node, _ in occupants.parts[i]}):
         if cpus[node] <= TINY and memory[node] <= TINY:
             continue
         hopeful = [
-            (-_gain(tenants, i), i)
+            (-_gain(occupants, i), i)
             for i, _ in members[node]
-            if i in low and _may_rise(tenants, i, cpus[node], memory[node])
+            if i in low and _may_rise(occupants, i, cpus[node], memory[node])
         ]
         heapify(hopeful)
         while hopeful:
             _, i = heappop(hopeful)
-            if _climb(tenants, i, cpus, memory):
-                heappush(hopeful, (-_gain(tenants, i), i))
+            if _climb(occupants, i, cpus, memory):
+                heappush(hopeful, (-_gain(occupants, i), i))
 
 
-def _may_rise(tenants: Tenants, i: int, cpus: float, memory: float) -> bool:
+def _may_rise(occupants: Occupants, i: int, cpus: float, memory: float) -> bool:
     """Whether there is a next rung, and anything at all of what it needs more of."""
-    ladder, k = tenants.ladders[i], int(tenants.places[i])
+    ladder, k = occupants.ladders[i], int(occupants.places[i])
     if k == ladder.top:
         return False
     more_cpus, more_memory = ladder.cpus[k + 1] > ladder.cpus[k], ladder.memory[k + 1] > ladder.memory[k]
     return (cpus > TINY or not more_cpus) and (memory > TINY or not more_memory)
 
 
-def _gain(tenants: Tenants, i: int) -> float:
+def _gain(occupants: Occupants, i: int) -> float:
     """Speed gained per proportional share of CPUs and memory on the way to the next rung."""
-    ladder, k = tenants.ladders[i], int(tenants.places[i])
+    ladder, k = occupants.ladders[i], int(occupants.places[i])
     cost = ladder.cpus[k + 1] - ladder.cpus[k] + ladder.memory[k + 1] - ladder.memory[k]
     return (ladder.speed[k + 1] - ladder.speed[k]) / max(cost, EPSILON)
 
 
-def _climb(tenants: Tenants, i: int, cpus: list[float], memory: list[float]) -> bool:
+def _climb(occupants: Occupants, i: int, cpus: list[float], memory: list[float]) -> bool:
     """Go up towards the next rung as far as all its nodes have room; return whether there may be more."""
-    ladder, place = tenants.ladders[i], tenants.places[i]
+    ladder, place = occupants.ladders[i], occupants.places[i]
     k = int(place)
     rise_cpus, rise_memory = ladder.cpus[k + 1] - ladder.cpus[k], ladder.memory[k + 1] - ladder.memory[k]
-    far, per_gpu = k + 1 - place, tenants.snapshot.nodes.share_per_gpu
-    units = [(node, gpus * per_gpu[node][0], gpus * per_gpu[node][1]) for node, gpus in tenants.parts[i]]
+    far, per_gpu = k + 1 - place, occupants.snapshot.nodes.share_per_gpu
+    units = [(node, gpus * per_gpu[node][0], gpus * per_gpu[node][1]) for node, gpus in occupants.parts[i]]
     for node, unit_cpus, unit_memory in units:
         for rise, left in ((rise_cpus * unit_cpus, cpus[node]), (rise_memory * unit_memory, memory[node])):
             if rise > 0:
@@ -224,7 +224,7 @@ def _climb(tenants: Tenants, i: int, cpus: list[float], memory: list[float]) -> 
     whole = far >= k + 1 - place
     if not whole and (not ladder.between[k] or far < EPSILON):
         return False
-    tenants.places[i] = _snap(place + far)
+    occupants.places[i] = _snap(place + far)
     for node, unit_cpus, unit_memory in units:
         cpus[node] -= far * rise_cpus * unit_cpus
         memory[node] -= far * rise_memory * unit_memory

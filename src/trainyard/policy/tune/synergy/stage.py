@@ -10,10 +10,10 @@ from trainyard.model.job import Job
 from trainyard.policy.place.fit import by_type
 from trainyard.policy.stages import Changes, Request, Tune
 from trainyard.policy.tune.proportional import proportional_request
-from trainyard.policy.tune.synergy.exchange import regroup
-from trainyard.policy.tune.synergy.occupants import Tenants
-from trainyard.policy.tune.synergy.share_out import divide
-from trainyard.state.room import Free, total
+from trainyard.policy.tune.synergy.exchange import exchange
+from trainyard.policy.tune.synergy.occupants import Occupants
+from trainyard.policy.tune.synergy.share_out import share_out
+from trainyard.state.room import Room, total
 from trainyard.state.snapshot import Snapshot
 
 
@@ -33,7 +33,7 @@ class Greedy(Tune):
         )
         hungry = asked._replace(cpus_per_gpu=cpus, memory_per_gpu=memory_gb)
         # On unlike nodes a gang may find its best-case demand nowhere: then its share has to do.
-        places = by_type(hungry, Free.all_of(nodes), nodes)
+        places = by_type(hungry, Room.all_of(nodes), nodes)
         return hungry if any(total(usable) >= gpus for usable in places) else asked
 
 
@@ -52,28 +52,28 @@ class SynergyTune(Tune):
 
     def ground(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot with everybody cut to its proportional share."""
-        running, free = snapshot.running, snapshot.free.copy()
+        running, free = snapshot.target, snapshot.free.copy()
         if snapshot.table.particular:
             index, jobs, row_of = snapshot.nodes.index, snapshot.table.jobs, snapshot.table.row_of
             running = {j: _cut(snapshot, jobs[row_of[j]], a) for j, a in running.items()}
-            for job_id, allocation in snapshot.running.items():
+            for job_id, allocation in snapshot.target.items():
                 free.give(index, allocation.shares)
                 free.take(index, running[job_id].shares)
         free.plain = not snapshot.table.particular  # where there is a GPU, its share can be cut out
-        return replace(snapshot, running=running, free=free)
+        return replace(snapshot, target=running, free=free)
 
     def share(self, snapshot: Snapshot, changes: Changes) -> Changes:
         """Hand out CPUs and memory to all that will run."""
         if snapshot.still and not changes:
             return changes
-        tenants = Tenants(snapshot, changes)
-        self.tune(tenants)
-        return tenants.changes()
+        occupants = Occupants(snapshot, changes)
+        self.tune(occupants)
+        return occupants.changes()
 
-    def tune(self, tenants: Tenants) -> None:
+    def tune(self, occupants: Occupants) -> None:
         """Set seats and places."""
-        regroup(tenants)
-        divide(tenants)
+        exchange(occupants)
+        share_out(occupants)
 
 
 def _cut(snapshot: Snapshot, job: Job, allocation: Allocation) -> Allocation:

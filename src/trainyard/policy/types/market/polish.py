@@ -21,21 +21,21 @@ PASSES = 20
 SERVED = 1e300  # what it is worth that a job which must run can do so: more than anything, yet can be added
 
 
-class Step(NamedTuple):
+class Move(NamedTuple):
     """What a step takes from the idle workers, by type, and what it gives back."""
 
     takes: int  # a type, or -1
     gives: int
 
 
-def single_steps(types: int, resize: bool = True) -> list[Step]:
+def single_steps(types: int, resize: bool = True) -> list[Move]:
     """What can be done with one worker. Without `resize` only its type changes."""
     every = range(types)
-    one = [Step(t, -1) for t in every] + [Step(-1, t) for t in every] if resize else []
-    return one + [Step(t, u) for t in every for u in every if t != u]
+    one = [Move(t, -1) for t in every] + [Move(-1, t) for t in every] if resize else []
+    return one + [Move(t, u) for t in every for u in every if t != u]
 
 
-def changes_of(steps: list[Step], types: int) -> Ints:
+def changes_of(steps: list[Move], types: int) -> Ints:
     """What steps do to the workers of a job, by type."""
     change: Ints = np.zeros((len(steps), types), dtype=np.int64)
     for row, step in zip(change, steps, strict=True):

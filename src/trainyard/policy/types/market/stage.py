@@ -107,7 +107,7 @@ class Market(Joint):
         return Costs(stall.times, stall.capacity, weight, limit, restart, stall.held, stall.held_s(), wait)
 
     def _solve(self, stall: Stall, costs: Costs) -> Assignment:
-        generator = np.random.default_rng((stall.snapshot.seed, int(stall.snapshot.now_s)))
+        generator = np.random.default_rng((stall.snapshot.rules.seed, int(stall.snapshot.now_s)))
         guess = stall.snapshot.notes.get("market")
         if self.engine == "category":
             found = search_sampled(costs, stall.rings(), self.samples or 64, generator)

@@ -52,7 +52,7 @@ class Stall:
         took = np.full(len(self.rows), np.inf)
         for j in np.flatnonzero(self.held.any(axis=1)).tolist():
             job = self.jobs[j]
-            rate = self.snapshot.speed.rate(job, self.snapshot.running[job.job_id])
+            rate = self.snapshot.speed.rate(job, self.snapshot.target[job.job_id])
             took[j] = self.left[j] / rate if rate > 0 else np.inf
         return took
 
