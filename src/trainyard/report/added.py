@@ -69,14 +69,14 @@ def _row(result: Result) -> Row:
 
 
 def _sentence(row: Row, rows: Sequence[Row]) -> str:
-    """Say what a policy does, whose idea that is, and how it compares."""
-    papers = cited(row.ideas)
+    """Say what a policy does, whose idea that is, who decided instead, and how it compares."""
+    names, papers = [entry.name for entry in row.ideas], cited(row.ideas)
+    idea = f"{' and '.join(names)} together" if len(names) > 1 else row.ideas[0].idea
     source = f" ({'; '.join(papers)})" if papers else ""
-    parts = [" + ".join(entry.idea for entry in row.ideas) + source]
+    left = f"; {row.left}" if row.left else ""
     compared = [_against(row, other) for other in (_reference(row, rows), _best_part(row, rows)) if other]
-    if compared:
-        parts.append("average JCT " + ", ".join(compared))
-    return ": ".join(parts) + (f"; {row.left}" if row.left else "")
+    gain = f": average JCT {', '.join(compared)}" if compared else ""
+    return f"{idea}{source}{left}{gain}."
 
 
 def _reference(row: Row, rows: Sequence[Row]) -> Row | None:
