@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-DEMO_POLICIES := fifo,easy,srtf,las,srtf+tune,srtf+doubling,srtf+smd,srtf+dl2,market,market+tune
+DEMO_POLICIES := fifo,easy,srtf,las,srtf+tune,srtf+doubling,srtf+smd,srtf+dl2,market,srtf+market+tune
 DEMO_OUT := out/demo
 
 .DELETE_ON_ERROR:

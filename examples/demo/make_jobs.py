@@ -8,7 +8,7 @@ import sys
 from typing import NamedTuple
 
 SEED = 14
-JOBS = 200
+JOBS = 160
 GAP_S = 100  # mean time between two arrivals
 
 

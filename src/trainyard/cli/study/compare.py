@@ -52,6 +52,7 @@ def compare(
         console = Console()
         console.print(comparison_table(summaries, width=console.width))
         if (gains := added_table(results)) is not None:
+            console.print()
             console.print(gains)
     if directory is not None:
         report = write_comparison(directory, results)
