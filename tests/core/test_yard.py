@@ -59,7 +59,7 @@ def test_a_start_waits_until_the_job_it_replaces_is_gone():
     assert states(yard, "long")[-1] is State.STOPPING
     assert states(yard, "short")[-1] is State.WAITING
     # Meanwhile policies see what is planned, and ask for nothing new.
-    assert set(yard.snapshot(12.0).running) == {"short"}
+    assert set(yard.snapshot(12.0).target) == {"short"}
     assert yard.handle(DecisionDue(12.0)) == []
     (start,) = yard.handle(JobStopped(17.0, "long"))
     validate(yard)
