@@ -1,4 +1,4 @@
-"""Recent history of a running engine, so much and no more: jobs that came, decisions that were taken."""
+"""Recent history of a run: the last jobs that came and the last decisions, up to a fixed number."""
 
 from __future__ import annotations
 

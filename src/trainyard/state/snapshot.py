@@ -1,6 +1,6 @@
 """What a policy sees: active jobs and free resources, as arrays, at one moment.
 
-The engine keeps these arrays up to date and lends them out; a policy reads and never writes them.
+The core keeps these arrays up to date and lends them out; a policy reads and never writes them.
 `Snapshot.fork` gives a copy that may be changed (what-if, tests).
 """
 

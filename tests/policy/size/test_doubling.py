@@ -15,6 +15,7 @@ from trainyard.core.yard import Yard
 from trainyard.model.cluster import uniform_cluster
 from trainyard.model.job import Job
 from trainyard.model.profile import Profile, Tables
+from trainyard.model.rules import Rules
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.size.doubling import double, liked
 from trainyard.policy.size.hysteresis import kept
@@ -156,7 +157,7 @@ class TestResizing:
     def run(self, policy, samples=1e6, restart_s=None, at=100.0, profile=None):
         """One job alone, then a second; return the instructions of the second decision."""
         profile = profile or ring_profile(restart_s=10.0)
-        yard = Yard(uniform_cluster(1, 8), parse_policy(policy).decide, restart_s=restart_s)
+        yard = Yard(uniform_cluster(1, 8), parse_policy(policy).decide, Rules(restart_s=restart_s))
         yard.handle(JobSubmitted(0.0, Job("a", 0.0, 8, samples=samples, profile=profile, min_gpus=1)))
         (start,) = yard.handle(DecisionDue(0.0))
         assert start.allocation.gpus == 8

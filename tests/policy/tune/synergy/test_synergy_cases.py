@@ -241,7 +241,7 @@ def test_single_rounds_run_the_same_jobs_at_least_as_fast_in_sum():
 
 def test_single_rounds_of_proportional_are_the_same():
     for given in single_rounds("proportional"):
-        ours, theirs = one_round(given, "proportional").running, their_allocations(given)
+        ours, theirs = one_round(given, "proportional").target, their_allocations(given)
         assert ours.keys() == theirs.keys(), given["id"]
         for job_id in ours:
             held = [np.sum([share[1:] for share in a[job_id].shares], axis=0) for a in (ours, theirs)]
@@ -251,5 +251,5 @@ def test_single_rounds_of_proportional_are_the_same():
 def test_single_rounds_of_opt_are_at_least_as_good_as_those_of_tune():
     for given in single_rounds("tune")[::3]:
         tuned, best = (one_round(given, tune) for tune in ("tune", "opt"))
-        assert best.running.keys() == tuned.running.keys()
-        assert total_speed(best, best.running) >= total_speed(tuned, tuned.running) - 1e-6, given["id"]
+        assert best.target.keys() == tuned.target.keys()
+        assert total_speed(best, best.target) >= total_speed(tuned, tuned.target) - 1e-6, given["id"]

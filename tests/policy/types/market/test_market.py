@@ -58,7 +58,7 @@ def decided(where, jobs, policy="market"):
     yard.handle(DecisionDue(0.0))
     validate(yard)
     return {
-        job_id: {s.node: s.gpus for s in held.shares} for job_id, held in yard.snapshot(0.0).running.items()
+        job_id: {s.node: s.gpus for s in held.shares} for job_id, held in yard.snapshot(0.0).target.items()
     }
 
 
@@ -198,7 +198,7 @@ def test_nodes_that_are_down_are_not_for_sale(policy):
     yard.handle(NodeFailed(0.0, "V100-0"))
     yard.handle(DecisionDue(0.0))
     validate(yard)
-    running = yard.snapshot(0.0).running.values()
+    running = yard.snapshot(0.0).target.values()
     assert {share.node for held in running for share in held.shares} == {"K80-0"}
     failures = [Failure(50.0, "V100-0", 500.0), Failure(60.0, "K80-0", 10.0)]
     assert checked(where, zoo_jobs(4, 0), policy, failures).summary()["completed"] == 4
