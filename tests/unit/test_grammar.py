@@ -10,9 +10,10 @@ import pytest
 
 from trainyard.errors import InputError
 from trainyard.policy.fixed import Fixed
-from trainyard.policy.grammar import parameters, parse_policies, parse_policy, split_outside_brackets
+from trainyard.policy.grammar import parse_policies, parse_policy, split_outside_brackets
 from trainyard.policy.order import Fifo, Las, Srtf, Tiresias
 from trainyard.policy.pack import Pack
+from trainyard.policy.parameters import parameters_of
 from trainyard.policy.pipeline import Policy
 from trainyard.policy.proportional import Proportional
 from trainyard.policy.registry import DEFAULTS, ENTRIES, PRESETS, STAGES, Entry
@@ -101,8 +102,8 @@ def test_parameters_reach_the_stage():
 
 
 def test_parameters_of_a_stage_are_known_by_type():
-    assert list(parameters(ENTRIES["las"])) == ["queues", "threshold_gpu_s", "threshold_s"]
-    assert parameters(ENTRIES["srtf"]) == {}
+    assert list(parameters_of(ENTRIES["las"].make)) == ["queues", "threshold_gpu_s", "threshold_s"]
+    assert parameters_of(ENTRIES["srtf"].make) == {}
 
 
 @pytest.mark.usefixtures("both")
