@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from dataclasses import fields, is_dataclass
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,10 @@ import trainyard
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "trainyard"
 CLASSES = [
-    "Allocation", "BatchEnv", "Cluster", "Failure", "GpuType", "InputError", "Job", "JobView", "Node", "Order",
-    "Place", "Plan", "PlanError", "Policy", "Profile", "RandomFailures", "Result", "Sample", "Scenario",
-    "ScoreOrder", "Shape", "Share", "Size", "Snapshot", "SpeedModel", "Sync", "TrainyardError", "Tune",
-    "ZooEntry",
+    "Allocation", "BatchEnv", "Cluster", "Failure", "GpuType", "InputError", "Job", "JobView", "Node",
+    "Order", "Place", "Plan", "PlanError", "Policy", "Profile", "RandomFailures", "Result", "Sample",
+    "Scenario", "ScoreOrder", "Shape", "Share", "Size", "Snapshot", "SpeedModel", "Sync", "TrainyardError",
+    "Tune", "ZooEntry",
 ]  # fmt: skip
 RULES = "round_s restart_s start_s seed until_s failures"
 FUNCTIONS = {
@@ -45,13 +46,8 @@ VIEW = (
     "arrival_s now_s remaining_s executed_s attained_gpu_s running"
 )
 # What users read and run. The page for contributors may name any file.
-FOR_USERS = sorted(
-    page
-    for page in [
-        *ROOT.glob("docs/*.md"), ROOT / "README.md", *ROOT.glob("examples/**/*.md"), *ROOT.glob("examples/**/*.py")
-    ]
-    if page.name != "architecture.md"
-)  # fmt: skip
+SHOWN = ("README.md", "docs/*.md", "examples/**/*.md", "examples/**/*.py")
+FOR_USERS = sorted({*chain.from_iterable(map(ROOT.glob, SHOWN))} - {ROOT / "docs" / "architecture.md"})
 INNER = re.compile(
     rf"\btrainyard\.(?:{'|'.join({path.stem for path in SOURCE.iterdir()} - set(trainyard.__all__))})\b"
 )

@@ -21,7 +21,8 @@ def bare(kind: Any) -> Any:
     """Return a type without its `| None`."""
     if get_origin(kind) not in (Union, UnionType):
         return kind
-    return next((part for part in get_args(kind) if part is not NoneType), kind)
+    parts = [part for part in get_args(kind) if part is not NoneType]
+    return parts[0] if len(parts) == 1 else kind
 
 
 def readable(kind: Any) -> bool:
