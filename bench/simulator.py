@@ -96,9 +96,9 @@ class Measured:
 
 def work(task: Task) -> dict[str, object]:
     """Read or make the jobs and simulate them."""
-    from trainyard.engine.simulator import Simulator
     from trainyard.model.cluster import uniform_cluster
     from trainyard.policy.grammar import parse_policy
+    from trainyard.sim.clock import Simulator
     from trainyard.trace.detect import read_trace
     from trainyard.trace.generate import DEFAULT_MIX, generate, poisson
 

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from trainyard.engine.failures import Failure
-from trainyard.engine.result import Result
-from trainyard.engine.simulator import Options, Simulator
+from trainyard.cli.main import run
+from trainyard.core.validate import validate
 from trainyard.model.cluster import Cluster
 from trainyard.model.job import Job
+from trainyard.model.profile import Compute, Demand, Loss, Profile, Sync
+from trainyard.model.rules import Rules
+from trainyard.model.zoo import zoo_profile
 from trainyard.policy.grammar import parse_policy
-from trainyard.policy.pipeline import Policy
+from trainyard.policy.policy import Policy
+from trainyard.sim.clock import Simulator
+from trainyard.sim.failures import Failure
+from trainyard.sim.result import Result
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 ORDERS = [  # with numbers that matter in small workloads
@@ -29,6 +36,13 @@ ORDERS = [  # with numbers that matter in small workloads
     "tiresias(threshold_gpu_s=100)",
     "ftf",
 ]
+
+
+SERVED = Profile(batch=64, compute=Compute(0.01, {"V100": 0.001}), sync=Sync("ps", gradient_mb=50.0))
+APART = dataclasses.replace(
+    SERVED, worker=Demand(1.0, 8.0), server=Demand(0.5, 4.0), loss=Loss(0.1, 1.0, 0.2, 9e3)
+)
+PROFILES = [None, None, zoo_profile("resnet50"), SERVED, APART]
 
 
 @pytest.fixture
@@ -47,12 +61,12 @@ def checked(
 ) -> Result:
     """Simulate, and recompute the yard's books from scratch after every event."""
     chosen = parse_policy(policy) if isinstance(policy, str) else policy
-    simulator = Simulator(cluster, list(jobs), chosen, Options(**options), failures)
+    simulator = Simulator(cluster, list(jobs), chosen, Rules(**options), failures)
     handle = simulator.yard.handle
 
     def watched(event):
         instructions = handle(event)
-        simulator.yard.validate()
+        validate(simulator.yard)
         return instructions
 
     simulator.yard.handle = watched
@@ -70,3 +84,14 @@ def one_by_one(work, tasks, tell):
         answers[task] = work(task)
         tell(len(answers))
     return answers
+
+
+def command(monkeypatch, capsys, *words):
+    """Run the command line in this process; return exit code, stdout and stderr."""
+    monkeypatch.setattr(sys, "argv", ["trainyard", *map(str, words)])
+    code = 0
+    try:
+        run()
+    except SystemExit as stop:
+        code = stop.code
+    return code, *capsys.readouterr()

@@ -8,10 +8,8 @@ from trainyard._version import __version__
 
 if TYPE_CHECKING:
     from trainyard.api import compare, load_cluster, load_jobs, plan, simulate
-    from trainyard.engine.failures import Failure, RandomFailures
-    from trainyard.engine.result import Result
     from trainyard.errors import InputError, PlanError, TrainyardError
-    from trainyard.files.jobs_file import write_jobs
+    from trainyard.files.jobs import write_jobs
     from trainyard.learn.batch import BatchEnv
     from trainyard.learn.episode import Scenario
     from trainyard.learn.slot_env import slot_env
@@ -22,12 +20,14 @@ if TYPE_CHECKING:
     from trainyard.model.speed import SpeedModel
     from trainyard.model.zoo import ZooEntry, zoo, zoo_profile
     from trainyard.policy.grammar import parse_policy
-    from trainyard.policy.pipeline import Policy
-    from trainyard.policy.score import JobView, ScoreOrder
-    from trainyard.policy.snapshot import Snapshot
+    from trainyard.policy.order.score import JobView, ScoreOrder
+    from trainyard.policy.policy import Policy
     from trainyard.policy.stages import Order, Place, Size, Tune
     from trainyard.profiling.fit import fit_profile
     from trainyard.profiling.samples import Sample
+    from trainyard.sim.failures import Failure, RandomFailures
+    from trainyard.sim.result import Result
+    from trainyard.state.snapshot import Snapshot
     from trainyard.trace.detect import read_trace
     from trainyard.trace.generate import generate, poisson, with_models
     from trainyard.trace.plots import plot_stats
@@ -38,27 +38,27 @@ _HOME = {
     "Allocation": "model.allocation",
     "BatchEnv": "learn.batch",
     "Cluster": "model.cluster",
-    "Failure": "engine.failures",
+    "Failure": "sim.failures",
     "GpuType": "model.cluster",
     "InputError": "errors",
     "Job": "model.job",
-    "JobView": "policy.score",
+    "JobView": "policy.order.score",
     "Node": "model.cluster",
     "Order": "policy.stages",
     "Place": "policy.stages",
     "Plan": "model.allocation",
     "PlanError": "errors",
-    "Policy": "policy.pipeline",
+    "Policy": "policy.policy",
     "Profile": "model.profile",
-    "RandomFailures": "engine.failures",
-    "Result": "engine.result",
+    "RandomFailures": "sim.failures",
+    "Result": "sim.result",
     "Sample": "profiling.samples",
     "Scenario": "learn.episode",
-    "ScoreOrder": "policy.score",
+    "ScoreOrder": "policy.order.score",
     "Shape": "model.allocation",
     "Share": "model.allocation",
     "Size": "policy.stages",
-    "Snapshot": "policy.snapshot",
+    "Snapshot": "state.snapshot",
     "SpeedModel": "model.speed",
     "Sync": "model.profile",
     "TrainyardError": "errors",
@@ -79,7 +79,7 @@ _HOME = {
     "trace_stats": "trace.stats",
     "uniform_cluster": "model.cluster",
     "with_models": "trace.generate",
-    "write_jobs": "files.jobs_file",
+    "write_jobs": "files.jobs",
     "zoo": "model.zoo",
     "zoo_profile": "model.zoo",
 }

@@ -8,10 +8,10 @@ from math import isfinite
 from typing import Any, get_args, get_origin
 
 from trainyard.errors import InputError, did_you_mean
-from trainyard.policy.joint import Joint
 from trainyard.policy.parameters import bare, parameters_of
-from trainyard.policy.pipeline import Policy
+from trainyard.policy.policy import Policy
 from trainyard.policy.registry import DEFAULTS, ENTRIES, PRESETS, STAGES, Entry, Stage
+from trainyard.policy.types.joint import Joint
 
 TERM = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:\(([^()]*)\))?\s*")
 

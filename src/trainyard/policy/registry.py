@@ -5,28 +5,32 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from trainyard.policy.allox import AlloX
-from trainyard.policy.dl2.stage import Dl2
-from trainyard.policy.doubling import Doubling
-from trainyard.policy.drf import Drf
-from trainyard.policy.even import Even
-from trainyard.policy.fixed import Fixed
-from trainyard.policy.gavel import Gavel
-from trainyard.policy.hadar import Hadar
-from trainyard.policy.lookahead import Lookahead
-from trainyard.policy.market.stage import Market
-from trainyard.policy.opt import SynergyOpt
-from trainyard.policy.optimus import Optimus
-from trainyard.policy.order import Fifo, Ftf, Las, Sjf, Srsf, Srtf, Tiresias
-from trainyard.policy.pack import Pack
-from trainyard.policy.proportional import Proportional
-from trainyard.policy.random_place import Random
-from trainyard.policy.sia import Sia
-from trainyard.policy.smd import Smd
-from trainyard.policy.spread import Spread
-from trainyard.policy.steepest import Steepest
-from trainyard.policy.synergy import Greedy, SynergyTune
-from trainyard.policy.tetris import Tetris
+from trainyard.policy.order.fifo import Fifo
+from trainyard.policy.order.las import Las
+from trainyard.policy.order.srtf import Sjf, Srsf, Srtf
+from trainyard.policy.order.themis import Ftf
+from trainyard.policy.order.tiresias import Tiresias
+from trainyard.policy.place.even import Even
+from trainyard.policy.place.pack import Pack
+from trainyard.policy.place.random import Random
+from trainyard.policy.place.spread import Spread
+from trainyard.policy.place.tetris import Tetris
+from trainyard.policy.size.dl2.stage import Dl2
+from trainyard.policy.size.doubling import Doubling
+from trainyard.policy.size.drf import Drf
+from trainyard.policy.size.fixed import Fixed
+from trainyard.policy.size.lookahead import Lookahead
+from trainyard.policy.size.optimus import Optimus
+from trainyard.policy.size.smd.stage import Smd
+from trainyard.policy.size.steepest import Steepest
+from trainyard.policy.tune.proportional import Proportional
+from trainyard.policy.tune.synergy.opt import SynergyOpt
+from trainyard.policy.tune.synergy.stage import Greedy, SynergyTune
+from trainyard.policy.types.allox import AlloX
+from trainyard.policy.types.gavel import Gavel
+from trainyard.policy.types.hadar import Hadar
+from trainyard.policy.types.market.stage import Market
+from trainyard.policy.types.sia import Sia
 
 Stage = Literal["order", "size", "place", "tune"]
 STAGES: tuple[Stage, ...] = ("order", "size", "place", "tune")

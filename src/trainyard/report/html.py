@@ -9,13 +9,13 @@ from html import escape
 from importlib import resources
 from pathlib import Path
 
-from trainyard.engine.result import Result
 from trainyard.errors import InputError
 from trainyard.files.output import write_text_atomic
 from trainyard.report import palette
 from trainyard.report.facts import facts, headline, unfinished
 from trainyard.report.measures import MEASURES, Measure, Summary, number, winners, with_speedup
 from trainyard.report.payload import payload
+from trainyard.sim.result import Result
 
 # How long the simulation itself took says nothing about a policy; its decision times do.
 TABLE_KEYS = tuple(key for key in MEASURES if key != "wall_s")

@@ -18,7 +18,7 @@ GAP = 2  # blanks between columns
 POLICY_WIDTH = 24  # a longer policy name is folded rather than push out a column
 
 
-class Column(NamedTuple):
+class Heading(NamedTuple):
     """One or two measures under one heading; columns of higher rank are left out first."""
 
     heading: str
@@ -27,18 +27,18 @@ class Column(NamedTuple):
 
 
 COLUMNS = (
-    Column("avg\nJCT", ("avg_jct_s",), 0),
-    Column("x vs\nfirst", ("speedup",), 1),
-    Column("median\nJCT", ("median_jct_s",), 5),
-    Column("p95\nJCT", ("p95_jct_s",), 7),
-    Column("p99\nJCT", ("p99_jct_s",), 2),
-    Column("avg\nqueue", ("avg_queue_s",), 6),
-    Column("make-\nspan", ("makespan_s",), 3),
-    Column("GPU\nuse", ("gpu_utilization",), 4),
-    Column("preempt/\nrestart", ("preemptions", "restarts"), 8),
-    Column("fairness\navg/max", ("finish_time_fairness_avg", "finish_time_fairness_max"), 9),
-    Column("Jain\nindex", ("jain_index",), 11),
-    Column("decide ms\np50/p99", ("decision_p50_ms", "decision_p99_ms"), 10),
+    Heading("avg\nJCT", ("avg_jct_s",), 0),
+    Heading("x vs\nfirst", ("speedup",), 1),
+    Heading("median\nJCT", ("median_jct_s",), 5),
+    Heading("p95\nJCT", ("p95_jct_s",), 7),
+    Heading("p99\nJCT", ("p99_jct_s",), 2),
+    Heading("avg\nqueue", ("avg_queue_s",), 6),
+    Heading("make-\nspan", ("makespan_s",), 3),
+    Heading("GPU\nuse", ("gpu_utilization",), 4),
+    Heading("preempt/\nrestart", ("preemptions", "restarts"), 8),
+    Heading("fairness\navg/max", ("finish_time_fairness_avg", "finish_time_fairness_max"), 9),
+    Heading("Jain\nindex", ("jain_index",), 11),
+    Heading("decide ms\np50/p99", ("decision_p50_ms", "decision_p99_ms"), 10),
 )
 
 
@@ -63,7 +63,7 @@ def comparison_table(summaries: Sequence[Summary], *, width: int = 120) -> Table
     return table
 
 
-def _cells(rows: Sequence[Summary], column: Column) -> list[Text]:
+def _cells(rows: Sequence[Summary], column: Heading) -> list[Text]:
     measures = [MEASURES[key] for key in column.keys]
     best = [winners(rows, measure) for measure in measures]
     return [
@@ -93,17 +93,17 @@ def _policy_width(names: Sequence[str]) -> int:
 
 
 def _fit(
-    cells: dict[Column, list[Text]], names: Sequence[str], width: int
-) -> tuple[list[Column], list[Column]]:
+    cells: dict[Heading, list[Text]], names: Sequence[str], width: int
+) -> tuple[list[Heading], list[Heading]]:
     """Split the columns into those that fit and those that do not, by rank."""
 
-    def needs(column: Column) -> int:
+    def needs(column: Heading) -> int:
         return GAP + max(
             [len(line) for line in column.heading.split("\n")] + [c.cell_len for c in cells[column]]
         )
 
     room = width - _policy_width(names)
-    kept: set[Column] = set()
+    kept: set[Heading] = set()
     for column in sorted(cells, key=lambda c: c.rank):
         room -= needs(column)
         if room < 0:
