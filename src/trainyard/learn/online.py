@@ -2,7 +2,7 @@
 
 It is told of decisions and ends as they happen, by the simulator or by a live controller, and sets the
 weights of the policy's dl2 stage between two decisions. In simulated time a lesson's verdict is waited for a
-fixed number of slots after it was asked for, so that the same seed gives the same run; a live controller takes it
+fixed number of slots after it was asked for, so that the same seed gives the same run; live it is taken
 when it is there. All that lasts is in a directory: the weights in use, what was learnt of values, and every
 verdict. It goes on from there when it is started again.
 """
