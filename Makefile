@@ -8,13 +8,14 @@ DEMO_POLICIES := fifo,easy,sjf,srtf,srsf,las,tiresias,ftf
 DEMO_OUT := out/demo
 
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-learn bench clean
+.PHONY: help setup demo test test-learn bench answers clean
 
 help:
 	@echo "make demo    compare eight policies on a small generated workload"
 	@echo "make test    all checks and tests"
 	@echo "make test-learn  the tests that need PyTorch, which it installs (TORCH=torch==2.13.0)"
 	@echo "make bench   time decisions, and the simulator on full traces (ARGS=--quick for a short one)"
+	@echo "make answers compare 40 simulations with another commit (ARGS='--against REV', ARGS=--time)"
 	@echo "make setup   only prepare .venv (PYTHON=python3.12 chooses the interpreter)"
 	@echo "make clean   remove results and caches, keep .venv"
 
@@ -50,6 +51,9 @@ test-learn: setup
 bench: setup
 	@# All run, and each may fail.
 	$(BIN)/python bench/decisions.py --growth; kept=$$?; $(BIN)/python bench/learn.py || kept=1; $(BIN)/python bench/simulator.py $(ARGS) && exit $$kept
+
+answers: setup
+	$(BIN)/python bench/answers.py $(ARGS)
 
 clean:
 	rm -rf out dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

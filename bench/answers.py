@@ -78,20 +78,20 @@ RUNS = (
     ("servers", "dl2(draw=best,fallback=lookahead)+even", "--round-s 300"),
     ("servers", "srtf+smd", ""),
     ("servers", "smd(solver=milp,utility=step,charge=used)+spread", "--round-s 300"),
-    ("servers", "srsf+smd(solver=frieze-clarke,k=2,utility=linear)", "--until-s 40000"),
+    ("servers", "srsf+smd(solver=frieze-clarke,utility=linear)", "--until-s 6000"),
     ("servers", "srtf+lookahead(ahead=3)", ""),
     ("servers", "srtf+steepest", "--round-s 300 --restart-s 20"),
-    ("mixed", "srtf+optimus+even+tune", "--restart-s 30"),
-    ("mixed", "las+drf(demand=best)+greedy", "--mtbf-h 80 --seed 7"),
+    ("mixed", "srtf+optimus+even+tune", "--restart-s 30 --mtbf-h 80 --seed 7"),
+    ("mixed", "las+drf(demand=best)+greedy", "--restart-s 30 --until-s 12000"),
     ("mixed", "srtf+steepest(hysteresis=false)+opt", "--round-s 600 --until-s 15000"),
     ("mixed", "srtf+doubling(hysteresis=false)+random", "--seed 8 --start-s 15"),
     ("typed", "market", "--restart-s 30"),
     ("typed", "market(engine=category)", "--round-s 300"),
     ("typed", "market(samples=16,gamma=1.5,fair=0.8)+tune", "--round-s 300"),
     ("typed", "gavel", "--restart-s 20"),
-    ("typed", "gavel(objective=ftf,round_s=600)", "--mtbf-h 60 --seed 9"),
+    ("typed", "gavel(objective=ftf,round_s=600)", "--mtbf-h 60 --seed 9 --until-s 10000"),
     ("typed", "allox(alpha=0.5)", ""),
-    ("typed", "sia(p=-1,round_s=300)", "--start-s 20"),
+    ("typed", "sia(p=-1,round_s=300)", "--start-s 20 --until-s 10000"),
     ("typed", "hadar", "--until-s 20000"),
     ("typed", "srtf+smd(utility=inverse)+tetris", "--round-s 300"),
 )
@@ -197,33 +197,57 @@ def _by(pairs: list[tuple[str, str]]) -> str:
         return ""
 
 
-def judge(run: Run, reference: Checkout, present: Checkout) -> tuple[Run, list[str]]:
-    """Return how the run differs; a run that fails differs."""
+@dataclass(frozen=True)
+class Verdict:
+    """How a run differs, and whether this checkout could not carry it out, which nothing excuses."""
+
+    run: Run
+    found: list[str]
+    broken: bool = False
+
+    @property
+    def excuse(self) -> str:
+        """Return why the run may differ."""
+        return "" if self.broken else EXPECTED.get(self.run.name, "")
+
+    @property
+    def unexpected(self) -> bool:
+        """Whether the run differs and should not."""
+        return bool(self.found) and not self.excuse
+
+    def __str__(self) -> str:
+        word = "DIFFERENT" if self.unexpected else "expected" if self.found else "same"
+        stale = f"EXPECTED names it without need ({self.excuse})"
+        why = [self.excuse if self.found else stale] if self.excuse else []
+        name = f"{self.run.name} {self.run.options}".strip()
+        return f"{word:<9}  {name}  {'; '.join(why + self.found)}".rstrip()
+
+
+def judge(run: Run, reference: Checkout, present: Checkout) -> Verdict:
+    """Carry a run out with both checkouts; where one fails, that is the difference."""
     try:
-        return run, differences(reference.answer(run), present.answer(run))
+        new = present.answer(run)
     except RuntimeError as failure:
-        return run, [str(failure)]
+        return Verdict(run, [str(failure)], broken=True)
+    try:
+        return Verdict(run, differences(reference.answer(run), new))
+    except RuntimeError as failure:
+        return Verdict(run, [str(failure)])
 
 
 def compare(runs: list[Run], reference: Checkout, present: Checkout, processes: int) -> int:
     """Compare all runs, print a line for each, and return the exit code."""
     write_inputs(reference)
-    unexpected = same = 0
+    verdicts: list[Verdict] = []
     with ThreadPoolExecutor(processes) as pool:
-        for run, found in pool.map(lambda run: judge(run, reference, present), runs):
-            reason = EXPECTED.get(run.name)
-            print(line(run, found, reason), flush=True)
-            same += not found
-            unexpected += bool(found) and reason is None
-    print(f"{same} of {len(runs)} runs are the same, {len(runs) - same - unexpected} differ as expected")
+        for verdict in pool.map(lambda run: judge(run, reference, present), runs):
+            print(verdict, flush=True)
+            verdicts.append(verdict)
+    same = sum(not verdict.found for verdict in verdicts)
+    unexpected = sum(verdict.unexpected for verdict in verdicts)
+    others = f"{len(runs) - same - unexpected} differ as expected, {unexpected} differ"
+    print(f"{same} of {len(runs)} runs are the same, {others}")
     return 1 if unexpected else 0
-
-
-def line(run: Run, found: list[str], reason: str | None) -> str:
-    """Say in a line how a run compares."""
-    verdict = "same" if not found else "DIFFERENT" if reason is None else "expected"
-    why = [reason] if found and reason else ["EXPECTED names it: leave it out"] if reason else []
-    return "  ".join([f"{verdict:<9}", f"{run.name} {run.options}".strip(), "; ".join(why + found)]).rstrip()
 
 
 def uncovered(reference: Checkout) -> list[str]:
@@ -286,7 +310,10 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--only", default="*", metavar="GLOB", help="runs by name, such as 'typed/market*'")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N", help="processes at a time")
     parser.add_argument("--time", action="store_true", help=f"ratio of user CPU for {', '.join(TIMED)}")
-    return parser.parse_args()
+    args = parser.parse_args()
+    if args.jobs < 1:
+        parser.error(f"--jobs {args.jobs}: give 1 or more")
+    return args
 
 
 def main() -> int:

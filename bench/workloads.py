@@ -16,7 +16,7 @@ Record = dict[str, Any]
 
 V100 = {"gpu_type": "V100", "network_gbps": 25, "intra_gbps": 300, "storage_mbps": 500}
 CLUSTERS: dict[str, Record] = {
-    "wide": {"nodes": [{**V100, "count": 40, "gpus": 8}]},
+    "wide": {"nodes": [{**V100, "count": 12, "gpus": 8}]},
     "lab": {"nodes": [{**V100, "count": 6, "gpus": 8, "cpus": 24, "memory_gb": 500}]},
     "slots": {"nodes": [{"count": 16, "prefix": "slot", "gpus": 4, "cpus": 8, "memory_gb": 8}]},
     "types": {
@@ -163,8 +163,8 @@ def _measured(kind: int) -> Record:
 
 # Jobs, mean seconds between two of them, and what one is like.
 MADE: dict[str, tuple[int, float, Callable[[Random], Record]]] = {
-    "rings": (90, 240.0, elastic),
-    "servers": (80, 250.0, served),
-    "mixed": (100, 240.0, mixed),
-    "typed": (90, 300.0, typed),
+    "rings": (90, 180.0, elastic),
+    "servers": (80, 120.0, served),
+    "mixed": (90, 150.0, mixed),
+    "typed": (90, 120.0, typed),
 }
