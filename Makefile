@@ -8,7 +8,7 @@ DEMO_POLICIES := fifo,easy,sjf,srtf,srsf,las,tiresias,ftf
 DEMO_OUT := out/demo
 
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-learn bench dist clean
+.PHONY: help setup demo test test-learn bench answers dist clean
 
 help:
 	@echo "make demo    compare eight policies on a small generated workload"
@@ -16,6 +16,7 @@ help:
 	@echo "make test-learn  the tests that need PyTorch, which it installs (TORCH=torch==2.13.0)"
 	@echo "make bench   time decisions, and the simulator on full traces (ARGS=--quick for a short one)"
 	@echo "make dist    build the wheel and the source archive into dist/"
+	@echo "make answers compare 40 simulations with another commit (ARGS='--against REV', ARGS=--time)"
 	@echo "make setup   only prepare .venv (PYTHON=python3.12 chooses the interpreter)"
 	@echo "make clean   remove results and caches, keep .venv"
 
@@ -55,6 +56,9 @@ bench: setup
 dist: setup
 	rm -rf dist
 	$(BIN)/python -m hatchling build -d dist
+
+answers: setup
+	$(BIN)/python bench/answers.py $(ARGS)
 
 clean:
 	rm -rf out dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
