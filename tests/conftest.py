@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
-
-import pytest
 
 from trainyard.engine.failures import Failure
 from trainyard.engine.result import Result
@@ -15,7 +12,6 @@ from trainyard.model.job import Job
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.pipeline import Policy
 
-SHARED = Path(__file__).resolve().parents[2] / "shared"
 ORDERS = [  # with numbers that matter in small workloads
     "fifo",
     "fifo(fill=greedy)",
@@ -29,13 +25,6 @@ ORDERS = [  # with numbers that matter in small workloads
     "tiresias(threshold_gpu_s=100)",
     "ftf",
 ]
-
-
-@pytest.fixture
-def shared() -> Path:
-    if not SHARED.is_dir():
-        pytest.skip("../shared is not there")
-    return SHARED
 
 
 def checked(
