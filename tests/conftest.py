@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import pytest
+
 from trainyard.engine.failures import Failure
 from trainyard.engine.result import Result
 from trainyard.engine.simulator import Options, Simulator
@@ -12,6 +14,11 @@ from trainyard.model.job import Job
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.pipeline import Policy
 
+pytest.register_assert_rewrite("trace_checks")
+
+WITHOUT_TORCH = "not torch"
+WHOLE_MODULE = "\npytestmark = pytest.mark.torch\n"
+MAY_SKIP = ("needs /dev/full",)  # reasons that hold on some operating systems
 ORDERS = [  # with numbers that matter in small workloads
     "fifo",
     "fifo(fill=greedy)",
@@ -25,6 +32,34 @@ ORDERS = [  # with numbers that matter in small workloads
     "tiresias(threshold_gpu_s=100)",
     "ftf",
 ]
+
+
+def pytest_ignore_collect(collection_path, config) -> bool | None:
+    """Leave out, with `-m "not torch"`, modules that cannot even be imported without PyTorch."""
+    if config.option.markexpr != WITHOUT_TORCH or collection_path.suffix != ".py":
+        return None
+    return WHOLE_MODULE in collection_path.read_text() or None
+
+
+def unexpected_skips(config) -> list[str]:
+    """Say which tests were skipped for a reason that no machine should have."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    skipped = reporter.stats.get("skipped", []) if reporter else []
+    return [report.nodeid for report in skipped if not str(report.longrepr[2]).endswith(MAY_SKIP)]
+
+
+def pytest_sessionfinish(session) -> None:
+    """Fail a run that skipped a test: a test that does not run shows nothing."""
+    if unexpected_skips(session.config) and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter, config) -> None:
+    """Say what was not run."""
+    if skips := unexpected_skips(config):
+        terminalreporter.write_line(f"error: {len(skips)} skipped, which fails the run: {', '.join(skips)}")
+    if config.option.markexpr == WITHOUT_TORCH:
+        terminalreporter.write_line("Tests that need PyTorch were left out; `make test-torch` runs them.")
 
 
 def checked(

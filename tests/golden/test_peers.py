@@ -25,7 +25,7 @@ class Case:
     def __init__(self, name, nodes, gpus):
         known = read("peers")
         rows = enumerate(known["workloads"][name.split("__")[1]])
-        self.jobs = [Job(str(i), at_s, gpus, float(run_s)) for i, (at_s, gpus, run_s) in rows]
+        self.jobs = [Job(str(i), at_s, wants, float(run_s)) for i, (at_s, wants, run_s) in rows]
         self.results = known["results"][name]
         self.cluster = uniform_cluster(nodes, gpus)
 

@@ -248,7 +248,6 @@ def test_slots_of_unlike_clusters_side_by_side():
 class TestGymnasium:
     @pytest.mark.parametrize("encoding", ["rows", "matrix"])
     def test_it_is_one(self, encoding):
-        pytest.importorskip("gymnasium")
         from gymnasium.utils.env_checker import check_env
 
         from trainyard.learn.gym_env import SlotEnv
@@ -264,7 +263,6 @@ class TestGymnasium:
         assert -reward == pytest.approx(10 * info["outcome"]["avg_jct"])
 
     def test_jobs_behind_the_window_keep_their_smallest_size(self):
-        pytest.importorskip("gymnasium")
         from trainyard.learn.gym_env import SlotEnv
 
         env = SlotEnv(on_testbed, 2, reward="progress")
