@@ -4,14 +4,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-DEMO_POLICIES := fifo,easy,sjf,srtf,srsf,las,tiresias,ftf
+DEMO_POLICIES := fifo,easy,srtf,las,srtf+tune,srtf+doubling,srtf+smd,srtf+dl2,market,srtf+market+tune
 DEMO_OUT := out/demo
 
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test test-torch test-traces bench answers dist clean
 
 help:
-	@echo "make demo         compare eight policies on a small generated workload"
+	@echo "make demo         compare plain schedulers with the ideas of five papers on one mixed workload"
 	@echo "make test         all checks and tests, except those that need PyTorch"
 	@echo "make test-torch   the tests that need PyTorch, which it installs (TORCH=torch==2.13.0)"
 	@echo "make test-traces  statistics of the full public traces in a folder (TRACES=DIR)"
@@ -33,7 +33,7 @@ $(BIN)/python:
 
 demo: setup
 	$(BIN)/trainyard compare --cluster examples/demo/cluster.yaml --jobs examples/demo/jobs.csv \
-	  --policies $(DEMO_POLICIES) --restart-s 60 --out $(DEMO_OUT)
+	  --profiles examples/demo/profiles.yaml --policies $(DEMO_POLICIES) --restart-s 30 --out $(DEMO_OUT)
 	@echo "Open $(DEMO_OUT)/report.html in a browser; the plots are beside it as PNGs."
 
 test: setup
