@@ -233,9 +233,12 @@ def _passable(
         parts.append((axis[(axis > low) & (axis < high)] - low) / max(high - low, SAME))
     at = np.unique(np.concatenate(parts))
     at = np.sort(np.concatenate([at, (at[1:] + at[:-1]) / 2]))  # knots, and between them
-    there = _rates(speed, profile, spot, *(step[:, :1] + at * (step[:, 1:] - step[:, :1])))
-    even = there[0] + at * (there[-1] - there[0])
-    return bool((there >= np.maximum(even * (1 - UNEVEN), there[0] * (1 - SAME))).all())
+    # A table is curved between its knots: what is even there and in the middle may still dip elsewhere.
+    probes = np.concatenate([at, np.linspace(0.0, 1.0, PROBES)])
+    there = _rates(speed, profile, spot, *(step[:, :1] + probes * (step[:, 1:] - step[:, :1])))
+    even = there[0] + at * (there[len(at) - 1] - there[0])
+    dips = there.min() < there[0] * (1 - SAME)
+    return bool((there[: len(at)] >= even * (1 - UNEVEN)).all() and not dips)
 
 
 def _rates(speed: SpeedModel, profile: Profile, spot: _Spot, cpus: Floats, memory: Floats) -> Floats:

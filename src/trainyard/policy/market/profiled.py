@@ -84,9 +84,15 @@ class Kind:
 
     def _ends(self) -> Ints:
         """The least, the asked and the largest number of workers, starting with each type."""
+        return np.concatenate([self._from_each(n) for n in {self.job.least_gpus, self.job.gpus, self.most}])
+
+    def least_mixes(self) -> Ints:
+        """The fewest workers that such a job can run with, starting with each type."""
+        return np.unique(self._from_each(self.job.least_gpus), axis=0)
+
+    def _from_each(self, size: int) -> Ints:
         types = np.arange(len(self.room))
-        sizes = {self.job.least_gpus, self.job.gpus, self.most}
-        return np.stack([_filled(self.room, np.roll(types, -t), n) for n in sizes for t in types])
+        return np.stack([_filled(self.room, np.roll(types, -t), size) for t in types])
 
 
 def _filled(room: Ints, order: Ints, size: int) -> Ints:

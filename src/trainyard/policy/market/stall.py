@@ -77,13 +77,12 @@ class Stall:
         return bound, all(kind.every is not None for kind in self.times.kinds)
 
     def least(self, costs: Costs) -> list[Menu]:
-        """The fewest workers that each job can run with, on every type."""
+        """The fewest workers that each job can run with: of every type, or of several if none has enough."""
         menus = []
         for jobs, kind in self._groups():
             rows = np.diag(np.minimum(kind.room, kind.job.least_gpus))
             rows = rows[rows.sum(axis=1) == kind.job.least_gpus]
-            if len(rows):
-                menus.append(shared_menu(costs, jobs, rows))
+            menus.append(shared_menu(costs, jobs, rows if len(rows) else kind.least_mixes()))
         return menus
 
     def _groups(self) -> list[tuple[Ints, Kind]]:
