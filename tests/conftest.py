@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from trainyard.engine.failures import Failure
 from trainyard.engine.result import Result
@@ -14,6 +15,9 @@ from trainyard.model.cluster import Cluster
 from trainyard.model.job import Job
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.pipeline import Policy
+
+settings.register_profile("patient", deadline=None)  # a busy machine makes no test fail
+settings.load_profile("patient")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 ORDERS = [  # with numbers that matter in small workloads
