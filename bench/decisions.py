@@ -17,16 +17,16 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from trainyard.engine.events import JobSubmitted
-from trainyard.engine.yard import Yard
+from trainyard.core.events import JobSubmitted
+from trainyard.core.yard import Yard
 from trainyard.model.cluster import CPUS_PER_GPU, MEMORY_GB_PER_GPU, Cluster, GpuType, Node, uniform_cluster
 from trainyard.model.job import Job
 from trainyard.model.profile import Compute, Demand, Profile, Sync
 from trainyard.model.zoo import zoo_profile
 from trainyard.policy.grammar import parse_policy
-from trainyard.policy.market.prices import trade
-from trainyard.reproduce.market_gaps import complete, plain_program
-from trainyard.reproduce.market_instances import instance
+from trainyard.policy.types.market.prices import trade
+from trainyard.reproduce.market.gaps import complete, plain_program
+from trainyard.reproduce.market.instances import instance
 
 GPUS_PER_NODE = 8
 SEED = 1

@@ -18,16 +18,18 @@ from itertools import product
 
 import numpy as np
 
-from trainyard.engine.simulator import Options, Simulator
+from trainyard.garbage import no_collection
 from trainyard.learn.batch import BatchEnv
 from trainyard.learn.episode import Scenario
+from trainyard.learn.settings.paper_jobs import SETTINGS, Setting, dl2_cluster, dl2_trace
+from trainyard.model.rules import Rules
 from trainyard.model.speed import SpeedModel
-from trainyard.policy.dl2.slot import ACTIONS, Slots
-from trainyard.policy.dl2.stage import decide
-from trainyard.policy.dl2.weights import load_weights
 from trainyard.policy.grammar import parse_policy
-from trainyard.quiet import no_collection
-from trainyard.reproduce.dl2_workload import SETTINGS, Setting, dl2_cluster, dl2_trace
+from trainyard.policy.size.dl2.arrays import ACTIONS
+from trainyard.policy.size.dl2.slot import Slots
+from trainyard.policy.size.dl2.stage import decide
+from trainyard.policy.size.dl2.weights import load_weights
+from trainyard.sim.clock import Simulator
 
 LIMIT = 20_000  # decisions per CPU second
 THEIRS = 800  # of the public code, with its network; quoted
@@ -92,7 +94,7 @@ def whole_slot(jobs: int, repeat: int = 5) -> tuple[float, int, float, float]:
     setting = Setting(jobs, jobs, 10, 30_000)
     work = [replace(job, arrival_s=0.0) for job in dl2_trace(setting, np.random.RandomState(0))]
     policy = parse_policy("dl2")
-    simulator = Simulator(dl2_cluster(jobs), work, policy, Options(round_s=setting.slot_s))
+    simulator = Simulator(dl2_cluster(jobs), work, policy, Rules(round_s=setting.slot_s))
     simulator.advance()
     snapshot, weights, ranked = simulator.yard.snapshot(0.0), load_weights("paper"), np.arange(jobs)
     slots, times, asked = Slots(1, weights.features()), [], 0

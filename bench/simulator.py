@@ -17,8 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-DATA = ROOT.parent / "shared" / "data"
+DATA = Path(os.environ.get("TRAINYARD_TRACES", "traces"))
 
 QUICK_JOBS = 10_000
 MEMORY_LIMIT_MB = 1000.0
@@ -96,9 +95,9 @@ class Measured:
 
 def work(task: Task) -> dict[str, object]:
     """Read or make the jobs and simulate them."""
-    from trainyard.engine.simulator import Simulator
     from trainyard.model.cluster import uniform_cluster
     from trainyard.policy.grammar import parse_policy
+    from trainyard.sim.clock import Simulator
     from trainyard.trace.detect import read_trace
     from trainyard.trace.generate import DEFAULT_MIX, generate, poisson
 

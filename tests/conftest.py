@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import dataclasses
+import sys
 from collections.abc import Iterable
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-from trainyard.engine.failures import Failure
-from trainyard.engine.result import Result
-from trainyard.engine.simulator import Options, Simulator
+from trainyard.cli.main import run
+from trainyard.core.validate import validate
 from trainyard.model.cluster import Cluster
 from trainyard.model.job import Job
+from trainyard.model.profile import Compute, Demand, Loss, Profile, Sync
+from trainyard.model.rules import Rules
+from trainyard.model.zoo import zoo_profile
 from trainyard.policy.grammar import parse_policy
-from trainyard.policy.pipeline import Policy
+from trainyard.policy.policy import Policy
+from trainyard.sim.clock import Simulator
+from trainyard.sim.failures import Failure
+from trainyard.sim.result import Result
 
+pytest.register_assert_rewrite("trace_checks")
 settings.register_profile("patient", deadline=None)  # a busy machine makes no test fail
 settings.load_profile("patient")
 
-SHARED = Path(__file__).resolve().parents[2] / "shared"
+WITHOUT_TORCH = "not torch"
+WHOLE_MODULE = "\npytestmark = pytest.mark.torch\n"
+MAY_SKIP = ("needs /dev/full",)  # reasons that hold on some operating systems
 ORDERS = [  # with numbers that matter in small workloads
     "fifo",
     "fifo(fill=greedy)",
@@ -35,11 +44,39 @@ ORDERS = [  # with numbers that matter in small workloads
 ]
 
 
-@pytest.fixture
-def shared() -> Path:
-    if not SHARED.is_dir():
-        pytest.skip("../shared is not there")
-    return SHARED
+SERVED = Profile(batch=64, compute=Compute(0.01, {"V100": 0.001}), sync=Sync("ps", gradient_mb=50.0))
+APART = dataclasses.replace(
+    SERVED, worker=Demand(1.0, 8.0), server=Demand(0.5, 4.0), loss=Loss(0.1, 1.0, 0.2, 9e3)
+)
+PROFILES = [None, None, zoo_profile("resnet50"), SERVED, APART]
+
+
+def pytest_ignore_collect(collection_path, config) -> bool | None:
+    """Leave out, with `-m "not torch"`, modules that cannot even be imported without PyTorch."""
+    if config.option.markexpr != WITHOUT_TORCH or collection_path.suffix != ".py":
+        return None
+    return WHOLE_MODULE in collection_path.read_text() or None
+
+
+def unexpected_skips(config) -> list[str]:
+    """Say which tests were skipped for a reason that no machine should have."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    skipped = reporter.stats.get("skipped", []) if reporter else []
+    return [report.nodeid for report in skipped if not str(report.longrepr[2]).endswith(MAY_SKIP)]
+
+
+def pytest_sessionfinish(session) -> None:
+    """Fail a run that skipped a test: a test that does not run shows nothing."""
+    if unexpected_skips(session.config) and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter, config) -> None:
+    """Say what was not run."""
+    if skips := unexpected_skips(config):
+        terminalreporter.write_line(f"error: {len(skips)} skipped, which fails the run: {', '.join(skips)}")
+    if config.option.markexpr == WITHOUT_TORCH:
+        terminalreporter.write_line("Tests that need PyTorch were left out; `make test-torch` runs them.")
 
 
 def checked(
@@ -51,12 +88,12 @@ def checked(
 ) -> Result:
     """Simulate, and recompute the yard's books from scratch after every event."""
     chosen = parse_policy(policy) if isinstance(policy, str) else policy
-    simulator = Simulator(cluster, list(jobs), chosen, Options(**options), failures)
+    simulator = Simulator(cluster, list(jobs), chosen, Rules(**options), failures)
     handle = simulator.yard.handle
 
     def watched(event):
         instructions = handle(event)
-        simulator.yard.validate()
+        validate(simulator.yard)
         return instructions
 
     simulator.yard.handle = watched
@@ -74,3 +111,14 @@ def one_by_one(work, tasks, tell):
         answers[task] = work(task)
         tell(len(answers))
     return answers
+
+
+def command(monkeypatch, capsys, *words):
+    """Run the command line in this process; return exit code, stdout and stderr."""
+    monkeypatch.setattr(sys, "argv", ["trainyard", *map(str, words)])
+    code = 0
+    try:
+        run()
+    except SystemExit as stop:
+        code = stop.code
+    return code, *capsys.readouterr()

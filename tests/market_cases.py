@@ -9,8 +9,8 @@ import numpy as np
 from scipy.optimize import LinearConstraint, linprog, milp
 from scipy.sparse import csr_array, vstack
 
-from trainyard.policy.market.costs import Costs, plain_costs
-from trainyard.policy.market.rings import Rings, ring_jobs
+from trainyard.policy.types.market.costs import Costs, plain_costs
+from trainyard.policy.types.market.rings import Rings, ring_jobs
 
 LINK = 10e9 / 8  # bytes/s
 # Samples/s on a K80, P100 and V100, batch, gradient bytes: the pattern of Gavel's measurements.

@@ -6,22 +6,23 @@ import math
 import os
 from collections.abc import Iterable, Sequence
 
-from trainyard.engine.failures import Failure
-from trainyard.engine.parallel import run_all
-from trainyard.engine.restore import answer, restore
-from trainyard.engine.result import Result
-from trainyard.engine.simulator import Options, Simulator
-from trainyard.files.cluster_file import load_cluster
+from trainyard.core.restore import answer, restore
+from trainyard.files.cluster import load_cluster
 from trainyard.files.job_check import check_jobs
-from trainyard.files.jobs_file import load_jobs as _load_jobs
-from trainyard.files.profiles_file import load_profiles
-from trainyard.files.snapshot_file import SnapshotSpec, load_snapshot
+from trainyard.files.jobs import load_jobs as _load_jobs
+from trainyard.files.profiles import load_profiles
+from trainyard.files.snapshot import SnapshotSpec, load_snapshot
 from trainyard.model.cluster import Cluster
 from trainyard.model.job import Job
 from trainyard.model.profile import Profile
+from trainyard.model.rules import Rules
 from trainyard.model.zoo import ZOO
 from trainyard.policy.grammar import parse_policy
-from trainyard.policy.pipeline import Policy
+from trainyard.policy.policy import Policy
+from trainyard.sim.clock import Simulator
+from trainyard.sim.failures import Failure
+from trainyard.sim.parallel import run_all
+from trainyard.sim.result import Result
 
 __all__ = ["compare", "load_cluster", "load_jobs", "plan", "simulate"]
 
@@ -49,9 +50,9 @@ def simulate(
     failures: Iterable[Failure] = (),
 ) -> Result:
     """Run one policy over the jobs and return what became of them."""
-    yard, work = _inputs(cluster, jobs)
-    options = Options(round_s, restart_s, start_s, seed, until_s)
-    return Simulator(yard, work, _policy(policy), options, failures).run()
+    cluster, jobs = _inputs(cluster, jobs)
+    rules = Rules(round_s, restart_s, start_s, seed, until_s)
+    return Simulator(cluster, jobs, _policy(policy), rules, failures).run()
 
 
 def compare(
@@ -67,9 +68,9 @@ def compare(
     failures: Iterable[Failure] = (),
 ) -> list[Result]:
     """Run several policies over the same jobs, in parallel; results come in the order of the policies."""
-    yard, work = _inputs(cluster, jobs)
-    options = Options(round_s, restart_s, start_s, seed, until_s)
-    return run_all(yard, work, [_policy(p) for p in policies], options, failures)
+    cluster, jobs = _inputs(cluster, jobs)
+    rules = Rules(round_s, restart_s, start_s, seed, until_s)
+    return run_all(cluster, jobs, [_policy(p) for p in policies], rules, failures)
 
 
 def plan(snapshot: SnapshotSpec | AnyPath, policy: Policy | str = "fifo") -> dict[str, object]:
@@ -79,11 +80,11 @@ def plan(snapshot: SnapshotSpec | AnyPath, policy: Policy | str = "fifo") -> dic
 
 
 def _inputs(cluster: Cluster | AnyPath, jobs: Sequence[Job] | AnyPath) -> tuple[Cluster, Sequence[Job]]:
-    yard = cluster if isinstance(cluster, Cluster) else load_cluster(cluster)
+    known = cluster if isinstance(cluster, Cluster) else load_cluster(cluster)
     if isinstance(jobs, (str, os.PathLike)):
-        return yard, load_jobs(jobs, cluster=yard)
-    check_jobs(jobs, yard, "jobs")
-    return yard, jobs
+        return known, load_jobs(jobs, cluster=known)
+    check_jobs(jobs, known, "jobs")
+    return known, jobs
 
 
 def _zoo() -> dict[str, Profile]:

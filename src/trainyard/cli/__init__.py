@@ -1,0 +1,1 @@
+"""The command line: what does the user ask for?"""

@@ -8,7 +8,18 @@ import sys
 import typer
 
 from trainyard._version import __version__
-from trainyard.cli import compare, evaluate, fit, plan, policies, profile, reproduce, simulate, trace, train
+from trainyard.cli.study import (
+    compare,
+    evaluate,
+    fit,
+    plan,
+    policies,
+    profile,
+    reproduce,
+    simulate,
+    trace,
+    train,
+)
 from trainyard.cli.usage import explain
 from trainyard.errors import InputError, TrainyardError
 
@@ -36,7 +47,7 @@ def _options(
         False, "--version", callback=_show_version, is_eager=True, help="Show the version."
     ),
 ) -> None:
-    """Options that stand before a command."""
+    """Rules that stand before a command."""
 
 
 app.command("simulate")(simulate.simulate)

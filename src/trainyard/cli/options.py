@@ -1,4 +1,4 @@
-"""Options that `simulate` and `compare` share, and what they mean together."""
+"""Rules that `simulate` and `compare` share, and what they mean together."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from trainyard.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from trainyard.engine.failures import Failure
-    from trainyard.engine.simulator import Options
     from trainyard.model.cluster import Cluster
     from trainyard.model.job import Job
+    from trainyard.model.rules import Rules
+    from trainyard.sim.failures import Failure
 
 SHORTEST_ROUND_S = 0.01  # shorter ones would only keep the clock from advancing
 
@@ -67,9 +67,9 @@ def read_inputs(cluster_file: str, jobs_file: str, profiles: str | None) -> tupl
 
 def read_options(
     round_s: float | None, restart_s: float | None, start_s: float, seed: int, until_s: float | None
-) -> Options:
+) -> Rules:
     """Check the numbers of a run."""
-    from trainyard.engine.simulator import Options
+    from trainyard.model.rules import Rules
 
     positive("--round-s", round_s)
     if round_s is not None and round_s < SHORTEST_ROUND_S:
@@ -78,15 +78,15 @@ def read_options(
     not_negative("--restart-s", restart_s)
     not_negative("--start-s", start_s)
     not_negative("--seed", seed)
-    return Options(round_s, restart_s, start_s, seed, math.inf if until_s is None else until_s)
+    return Rules(round_s, restart_s, start_s, seed, math.inf if until_s is None else until_s)
 
 
 def read_failures(
     cluster: Cluster, file: str | None, mtbf_h: float | None, repair_h: float, seed: int
 ) -> Iterable[Failure]:
     """Return node failures from a file or a rate; none by default."""
-    from trainyard.engine.failures import Failure, RandomFailures
-    from trainyard.files.failures_file import load_failures
+    from trainyard.files.failures import load_failures
+    from trainyard.sim.failures import Failure, RandomFailures
 
     if file is not None and mtbf_h is not None:
         raise InputError("--failures and --mtbf-h exclude each other; give one of them")

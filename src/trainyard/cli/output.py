@@ -13,9 +13,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from trainyard.engine.result import Result
 from trainyard.errors import InputError
 from trainyard.files.output import write_text_atomic
+from trainyard.sim.result import Result
 
 JOBS_COLUMNS = ("job_id", "arrival_s", "start_s", "finish_s", "jct_s", "queue_s", "restarts", "gpu_s")
 

@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from trainyard.errors import InputError, did_you_mean
-from trainyard.files.place import Place
+from trainyard.files.position import Position
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
@@ -34,7 +34,7 @@ NEAR = 0.8
 UNKNOWN_KEY = ("extra_forbidden", "invalid_key")
 
 
-def check(schema: TypeAdapter[T], data: object, place: Place, *, cells: bool = False) -> T:
+def check(schema: TypeAdapter[T], data: object, place: Position, *, cells: bool = False) -> T:
     """Return data as the schema makes it; numbers may be text only in the cells of a table."""
     try:
         return schema.validator.validate_python(data, strict=not cells)  # type: ignore[no-any-return]
@@ -45,7 +45,7 @@ def check(schema: TypeAdapter[T], data: object, place: Place, *, cells: bool = F
         raise _explained(first, schema.json_schema(), place) from None
 
 
-def _explained(error: ErrorDetails, schema: dict[str, Any], place: Place) -> InputError:
+def _explained(error: ErrorDetails, schema: dict[str, Any], place: Position) -> InputError:
     kind, loc, value = error["type"], error["loc"], error["input"]
     if kind == "near_miss":
         return place.error(error["msg"], *loc, error["ctx"]["name"])

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from trainyard.errors import InputError
 from trainyard.files.checking import near_miss
-from trainyard.files.place import Place, on_line
+from trainyard.files.position import Position, on_line
 
 
 class CsvTable:
@@ -35,7 +35,7 @@ class CsvTable:
         except csv.Error as error:
             raise self._invalid(error) from None
 
-    def records(self, columns: Collection[str]) -> Iterator[tuple[dict[str, str], Place]]:
+    def records(self, columns: Collection[str]) -> Iterator[tuple[dict[str, str], Position]]:
         """Return the cells of these columns that are not empty, by column, and the place, of every row."""
         picked = [(name, i) for i, name in enumerate(self.header) if name in columns]
         for line, row in self.rows():

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from trainyard.errors import InputError
-from trainyard.files.place import LineOf, Path, Place
+from trainyard.files.position import LineOf, Path, Position
 from trainyard.files.reading import StrPath, name_of, read_text
 
 
@@ -36,10 +36,10 @@ _Loader.add_implicit_resolver(
 )
 
 
-def load_document(path: StrPath, wanted: str) -> tuple[object, Place]:
+def load_document(path: StrPath, wanted: str) -> tuple[object, Position]:
     """Read a YAML or JSON file that should hold what is `wanted`; the place finds lines in it."""
     text, where = read_text(path, wanted), name_of(path)
-    return _parsed(text, where), Place(where, _line_finder(text))
+    return _parsed(text, where), Position(where, _line_finder(text))
 
 
 def _parsed(text: str, where: str) -> object:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from trainyard.errors import did_you_mean
-from trainyard.files.place import Place
+from trainyard.files.position import Position
 from trainyard.model.cluster import Cluster, Node
 from trainyard.model.job import Job
 from trainyard.model.profile import Demand
 
-NOWHERE = Place()
+NOWHERE = Position()
 SLACK = 1e-9  # CPUs and memory are floats: 0.1 x 3 must fit into 0.3
 
 
@@ -18,7 +18,7 @@ def check_jobs(jobs: Iterable[Job], cluster: Cluster, where: str) -> None:
     """Refuse the first job that could not run even if it had the whole cluster to itself."""
     check = JobCheck(cluster)
     for job in jobs:
-        check(job, Place(where))
+        check(job, Position(where))
 
 
 class JobCheck:
@@ -31,7 +31,7 @@ class JobCheck:
         self._gpus = {t: sum(node.gpus for node in nodes) for t, nodes in self._nodes.items()}
         self._workers: dict[tuple[str, float, float], int] = {}
 
-    def __call__(self, job: Job, place: Place = NOWHERE) -> None:
+    def __call__(self, job: Job, place: Position = NOWHERE) -> None:
         """Refuse a job that could not run; `place` is where it stands."""
         room = self._gpus.get(job.gpu_type)
         if room is None:
@@ -47,7 +47,7 @@ class JobCheck:
             if job.profile is not None and job.profile.apart and job.profile.server is not None:
                 self._check_servers(job, place, cpus or 0.0, memory_gb or 0.0, job.profile.server)
 
-    def _check_beside(self, job: Job, place: Place, cpus: float, memory_gb: float) -> None:
+    def _check_beside(self, job: Job, place: Position, cpus: float, memory_gb: float) -> None:
         """See that enough GPUs have beside them the CPUs and the memory that each worker asks for."""
         room = self._room(job.gpu_type, cpus, memory_gb)
         if room >= job.least_gpus:
@@ -57,7 +57,9 @@ class JobCheck:
         what = f"job '{job.job_id}' asks for {asked} with each of {job.least_gpus} GPUs"
         raise place.error(f"{what}; the nodes have room for {room} such GPUs, ask for less", field)
 
-    def _check_servers(self, job: Job, place: Place, cpus: float, memory_gb: float, server: Demand) -> None:
+    def _check_servers(
+        self, job: Job, place: Position, cpus: float, memory_gb: float, server: Demand
+    ) -> None:
         """See that there is room for a parameter server beside each worker, somewhere."""
         nodes, count = self._nodes[""], job.least_gpus
         for has, each, worker, unit in (

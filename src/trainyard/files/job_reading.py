@@ -8,7 +8,7 @@ from typing import Any
 from trainyard.errors import did_you_mean
 from trainyard.files.checking import check
 from trainyard.files.job_check import JobCheck
-from trainyard.files.place import Path, Place, dotted
+from trainyard.files.position import Path, Position, dotted
 from trainyard.model.job import Job
 from trainyard.model.profile import Profile
 
@@ -25,7 +25,7 @@ class JobReader:
         self._inline: dict[str, Profile] = {}
         self._seen: dict[str, Path | int | None] = {}
 
-    def read(self, data: object, place: Place, *, cells: bool = False) -> Job:
+    def read(self, data: object, place: Position, *, cells: bool = False) -> Job:
         """Read a job from a mapping; keys that are not a job's are somebody else's."""
         given = check(self._row if cells else self._object, data, place, cells=cells)
         if "profile" in given:
@@ -40,7 +40,7 @@ class JobReader:
             self._can_run(job, place)
         return job
 
-    def _once(self, job_id: str, place: Place) -> None:
+    def _once(self, job_id: str, place: Position) -> None:
         if job_id in self._seen:
             first = self._seen[job_id]
             taken = dotted(first) if isinstance(first, tuple) else f"line {first}"
@@ -49,22 +49,22 @@ class JobReader:
             )
         self._seen[job_id] = place.path or place.line_of(())
 
-    def _own(self, data: Any, place: Place) -> Profile:
-        from trainyard.files.profiles_file import parse_profile  # late, as it brings YAML along
+    def _own(self, data: Any, place: Position) -> Profile:
+        from trainyard.files.profiles import parse_profile
 
         key = repr(data)
         if key not in self._inline:
             self._inline[key] = parse_profile(data, place.where, line_of=place.line_of, path=place.path)
         return self._inline[key]
 
-    def _named(self, model: str, place: Place) -> Profile:
+    def _named(self, model: str, place: Position) -> Profile:
         if model not in self._profiles:
             hint = did_you_mean(model, self._profiles) or "; give a file with its profile"
             raise place.error(f"unknown model '{model}'{hint}", "model")
         return self._profiles[model]
 
 
-def _check_work(job: Job, place: Place) -> None:
+def _check_work(job: Job, place: Position) -> None:
     if (job.duration_s is None) == (job.samples is None):
         both = "are both empty" if job.samples is None else "are both given"
         raise place.error(f"duration_s and samples {both}; give exactly one of them", "duration_s")
@@ -73,7 +73,7 @@ def _check_work(job: Job, place: Place) -> None:
         raise place.error(what, "samples")
 
 
-def _check_range(job: Job, place: Place) -> None:
+def _check_range(job: Job, place: Position) -> None:
     least, gpus, most = job.min_gpus, job.gpus, job.max_gpus
     if least is not None and most is not None and least > most:
         raise place.error(f"{least} is more than max_gpus {most}; it must be at most max_gpus", "min_gpus")

@@ -1,4 +1,4 @@
-"""Learning in a process of its own: nobody waits for it unless he wants to, and its death does no harm."""
+"""Learning in a process of its own: the scheduler does not wait for it, and its death does no harm."""
 
 from __future__ import annotations
 
@@ -6,51 +6,15 @@ import contextlib
 import os
 import pickle
 import signal
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from threading import Thread
-from typing import NamedTuple
 
-from trainyard.engine.simulator import Options
-from trainyard.learn.history import Block, Decided
-from trainyard.model.cluster import Cluster, Floats
-from trainyard.model.job import Job
-from trainyard.policy.dl2.features import Singles
-from trainyard.policy.dl2.weights import Weights
-from trainyard.policy.pipeline import Policy
+from trainyard.learn.request import Answer, LearnRequest
 
 DIED = "the learner died"
-KIND = 10  # lower priority than the engine's
-
-
-@dataclass(frozen=True, slots=True)
-class Lesson:
-    """All that a lesson needs."""
-
-    number: int
-    seed: int
-    iterations: int
-    policy: Policy  # as it runs now; its size stage is dl2
-    values: Mapping[str, Singles] | None  # what was learnt of values before
-    cluster: Cluster
-    slot_s: float
-    costs: Options
-    learnt: Sequence[Block]
-    judged: Sequence[Block]  # never learnt from
-    jobs: Sequence[Job]  # all that came, for those who look back
-    slots: Sequence[Decided]
-
-
-class Answer(NamedTuple):
-    """What came of a lesson."""
-
-    weights: Weights | None  # the candidate; None if nothing was found that seems better
-    values: Mapping[str, Singles]
-    current: Floats  # average JCT in slots, by episode that judges
-    candidate: Floats
+NICENESS = 10  # of the learner: the scheduler goes first
 
 
 class Background:
@@ -61,8 +25,8 @@ class Background:
         self._line: Connection | None = None
         self._sender: Thread | None = None
 
-    def ask(self, lesson: Lesson) -> None:
-        """Hand over a lesson; it is packed at once and sent while the engine goes on."""
+    def ask(self, lesson: LearnRequest) -> None:
+        """Hand over a lesson; it is packed at once and sent while the scheduler goes on."""
         if self.process is None or not self.process.is_alive():
             self._start()
         self._sender = Thread(target=_send, args=(self._line, pickle.dumps(lesson)), daemon=True)
@@ -105,9 +69,9 @@ def _send(line: Connection, data: bytes) -> None:
 
 
 def _serve(line: Connection) -> None:
-    """Do lessons until the engine is gone."""
+    """Do lessons until the scheduler is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.nice(KIND)
+    os.nice(NICENESS)
     from trainyard.learn.candidate import learn
 
     with contextlib.suppress(EOFError, OSError):
@@ -115,6 +79,6 @@ def _serve(line: Connection) -> None:
             lesson = line.recv()
             try:
                 answer: Answer | str = learn(lesson)
-            except Exception as error:  # whatever it is, the engine must go on
+            except Exception as error:  # whatever it is, the scheduler must go on
                 answer = f"{type(error).__name__}: {error}"
             line.send(answer)

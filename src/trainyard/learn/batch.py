@@ -9,11 +9,12 @@ import numpy as np
 
 from trainyard.errors import TrainyardError
 from trainyard.learn.episode import Episode, Outcome, Scenario
-from trainyard.model.cluster import Floats, Ints
-from trainyard.policy.dl2.features import Features
-from trainyard.policy.dl2.kinds import Bools
-from trainyard.policy.dl2.slot import ACTIONS, STOP, Observation, Slots
-from trainyard.policy.pipeline import Policy
+from trainyard.model.arrays import Floats, Ints
+from trainyard.policy.policy import Policy
+from trainyard.policy.size.dl2.arrays import ACTIONS
+from trainyard.policy.size.dl2.features import Features
+from trainyard.policy.size.dl2.kinds import Mask
+from trainyard.policy.size.dl2.slot import STOP, Observation, Slots
 
 Reward = Literal["job-slots", "delay", "progress"]
 
@@ -28,8 +29,8 @@ class Step(NamedTuple):
     job_slots: Floats  # minus the job-slots spent; their sum over an episode is minus the sum of all JCTs
     delay: Floats  # the same without the work done, in slots at each job's peak: minus JCT over the ideal
     progress: Floats  # work done, each job's whole being one: the paper's reward
-    slot_end: Bools
-    done: Bools  # the episode is over; what is observed now is the next one's first slot
+    slot_end: Mask
+    done: Mask  # the episode is over; what is observed now is the next one's first slot
 
     def reward(self, kind: Reward) -> Floats:
         """Return the rewards of one kind."""
@@ -78,7 +79,7 @@ class BatchEnv:
     def step(self, actions: Ints) -> tuple[Observation, Step]:
         """Take one legal action in each episode; a slot also ends when nothing but stop is legal any more."""
         step = Step(*np.zeros((3, self.batch)), *np.zeros((2, self.batch), dtype=np.bool_))
-        ends: Bools = actions == STOP
+        ends: Mask = actions == STOP
         goes_on = self._rows[~ends]
         if goes_on.size:
             which = goes_on, (actions[goes_on] - 1) // ACTIONS

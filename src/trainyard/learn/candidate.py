@@ -2,7 +2,7 @@
 
 Recent arrivals are cut into blocks that keep their part for ever: of three blocks two are learnt from and the
 third judges. Episodes to learn from are pieces of the former, drawn and put together anew; decisions of the
-running engine are learnt from as well, weighed by how likely they still are. The guard then replays the
+run itself are learnt from as well, weighed by how likely they still are. The guard then replays the
 blocks that judge as they came, under both weights and with the same draws.
 """
 
@@ -15,7 +15,6 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from trainyard.learn.background import Answer, Lesson
 from trainyard.learn.batch import BatchEnv
 from trainyard.learn.episode import Scenario, Source
 from trainyard.learn.evaluate import judge
@@ -23,18 +22,19 @@ from trainyard.learn.exporting import Ranges, weights_of
 from trainyard.learn.foresight import OF_FUTURE
 from trainyard.learn.history import Block
 from trainyard.learn.journal import Journal
-from trainyard.learn.networks import Kind, Network, arrays_of, load_arrays, make
+from trainyard.learn.networks import Network, NetworkKind, arrays_of, load_arrays, make
 from trainyard.learn.play import logs_of, sampled
 from trainyard.learn.recorded import Learner, recorded
+from trainyard.learn.request import Answer, LearnRequest
 from trainyard.learn.rl import Settings
 from trainyard.learn.workload import from_zero
-from trainyard.model.cluster import Floats
+from trainyard.model.arrays import Floats
 from trainyard.model.speed import SpeedModel
-from trainyard.policy.dl2.features import Features, Singles
-from trainyard.policy.dl2.slot import ACTIONS
-from trainyard.policy.dl2.stage import Dl2
-from trainyard.policy.dl2.weights import Weights
-from trainyard.policy.pipeline import Policy
+from trainyard.policy.policy import Policy
+from trainyard.policy.size.dl2.arrays import ACTIONS, Singles
+from trainyard.policy.size.dl2.features import Features
+from trainyard.policy.size.dl2.stage import Dl2
+from trainyard.policy.size.dl2.weights import Weights
 
 PIECE = 10  # jobs that stay together when episodes are put together anew
 VALIDATED = 8  # episodes that say whether a lesson was of any use
@@ -55,7 +55,7 @@ ONLINE = Settings(
 )
 
 
-def learn(lesson: Lesson) -> Answer:
+def learn(lesson: LearnRequest) -> Answer:
     """Improve the weights of a policy on recent history, and judge them."""
     torch.set_num_threads(1)  # the same sums in the same order
     torch.manual_seed(lesson.seed)
@@ -137,7 +137,7 @@ def _networks(
     weights: Weights, features: Features, values: Mapping[str, Singles] | None
 ) -> tuple[Network, Network, bool]:
     """The policy as it is, values, and whether those are known from before."""
-    kind: Kind = "set" if weights.kind == "set" else "window"
+    kind: NetworkKind = "set" if weights.kind == "set" else "window"
     arrays = weights.arrays
     hidden = len(arrays["out.weight"][0])
     window = (len(arrays["out.bias"]) - 1) // ACTIONS if kind == "window" else 0

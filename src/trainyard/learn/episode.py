@@ -8,17 +8,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trainyard.engine.simulator import Options, Simulator
-from trainyard.model.cluster import Cluster, Floats, Ints
+from trainyard.model.arrays import Floats, Ints
+from trainyard.model.cluster import Cluster
 from trainyard.model.job import Job
+from trainyard.model.rules import Rules
 from trainyard.model.speed import SpeedModel
-from trainyard.policy.dl2.stage import settled
-from trainyard.policy.pipeline import Policy
-from trainyard.policy.reselect import Reselection
-from trainyard.policy.snapshot import Column, Snapshot
+from trainyard.policy.choose.reselect import Reselection
+from trainyard.policy.policy import Policy
+from trainyard.policy.size.dl2.stage import settled
 from trainyard.policy.stages import Size, Sizes
+from trainyard.sim.clock import Simulator
+from trainyard.state.jobs import Column
+from trainyard.state.snapshot import Snapshot
 
-NO_COSTS = Options()
+NO_COSTS = Rules()
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +32,10 @@ class Scenario:
     jobs: Sequence[Job]
     slot_s: float
     speed: SpeedModel | None = None  # of this cluster, to share what it has worked out already
-    costs: Options = NO_COSTS  # what starts and restarts take, and the seed
+    costs: Rules = NO_COSTS  # what starts and restarts take, and the seed
 
     @property
-    def options(self) -> Options:
+    def options(self) -> Rules:
         """How to run it: a round is a slot."""
         return replace(self.costs, round_s=self.slot_s)
 

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from trainyard.engine.simulator import Simulator
 from trainyard.learn.episode import Source
 from trainyard.learn.workload import bound
-from trainyard.model.cluster import Floats
-from trainyard.policy.dl2.features import Features
-from trainyard.policy.dl2.slot import Slots
-from trainyard.policy.pipeline import Policy
+from trainyard.model.arrays import Floats
+from trainyard.policy.policy import Policy
+from trainyard.policy.size.dl2.features import Features
+from trainyard.policy.size.dl2.slot import Slots
+from trainyard.sim.clock import Simulator
 
 
 class Verdict(NamedTuple):

@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from trainyard.model.cluster import Ints
-from trainyard.policy.dl2.kinds import Bools
-from trainyard.policy.dl2.slot import ACTIONS, BOTH, SERVER, STOP, WORKER, Slots
+from trainyard.model.arrays import Ints
+from trainyard.policy.size.dl2.arrays import ACTIONS
+from trainyard.policy.size.dl2.kinds import Mask
+from trainyard.policy.size.dl2.slot import BOTH, SERVER, STOP, WORKER, Slots
 
 TIMES = 10  # so many times more is too many
 
 
-def way_out(slots: Slots, mask: Bools) -> Ints:
+def way_out(slots: Slots, mask: Mask) -> Ints:
     """Return the legal step that leads out of a poor state, stop where there is none to take."""
     workers, servers = slots.jobs.workers, slots.jobs.servers
     legal = mask[:, 1:].reshape(slots.batch, slots.width, ACTIONS)
     apart = (
         slots.kinds.apart[slots.jobs.kind] if slots.kinds.names else np.zeros_like(workers, dtype=np.bool_)
     )
-    wanted: Bools = np.zeros_like(legal)
+    wanted: Mask = np.zeros_like(legal)
     wanted[..., WORKER] = apart & (servers > TIMES * workers)
     wanted[..., SERVER] = apart & (workers > TIMES * servers)
     there = np.arange(slots.width) < slots.count[:, None]

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from trainyard.learn.networks import Network, WindowNetwork, arrays_of
-from trainyard.policy.dl2.features import Features, Singles
-from trainyard.policy.dl2.slot import Observation
-from trainyard.policy.dl2.weights import Weights
+from trainyard.policy.size.dl2.arrays import Singles
+from trainyard.policy.size.dl2.features import Features
+from trainyard.policy.size.dl2.slot import Observation
+from trainyard.policy.size.dl2.weights import Weights
 
 
 class Ranges:

@@ -12,9 +12,9 @@ import numpy as np
 
 from trainyard.learn.batch import BatchEnv
 from trainyard.learn.episode import Scenario, Source
-from trainyard.model.cluster import Floats, Ints
+from trainyard.model.arrays import Floats, Ints
 from trainyard.model.speed import SpeedModel
-from trainyard.policy.dl2.features import Singles
+from trainyard.policy.size.dl2.arrays import Singles
 
 HORIZONS = np.array([1, 2, 3, 4, 6, 8, 12, 16, 32])  # slots
 OF_FUTURE = 2 * HORIZONS.size  # numbers

@@ -15,10 +15,11 @@ from gymnasium import spaces
 
 from trainyard.learn.batch import BatchEnv, Reward
 from trainyard.learn.episode import Scenario
-from trainyard.policy.dl2.features import Features
-from trainyard.policy.dl2.matrix import Raw
-from trainyard.policy.dl2.slot import ACTIONS, Observation
-from trainyard.policy.pipeline import Policy
+from trainyard.policy.policy import Policy
+from trainyard.policy.size.dl2.arrays import ACTIONS
+from trainyard.policy.size.dl2.features import Features
+from trainyard.policy.size.dl2.matrix import Raw
+from trainyard.policy.size.dl2.slot import Observation
 
 Encoding = Literal["rows", "matrix"]
 LOW, HIGH = -10.0, 1e6  # of all numbers that are observed

@@ -1,4 +1,4 @@
-"""Recent history of a running engine, so much and no more: jobs that came, decisions that were taken."""
+"""Recent history of a run: the last jobs that came and the last decisions, up to a fixed number."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trainyard.engine.events import Ended
+from trainyard.core.events import Ended
 from trainyard.model.job import Job
-from trainyard.policy.dl2.stage import Taken
-from trainyard.policy.snapshot import Column, Snapshot
+from trainyard.policy.size.dl2.stage import Taken
+from trainyard.state.jobs import Column
+from trainyard.state.snapshot import Snapshot
 
 MOST_NUMBERS = 4_000_000  # of all decisions that are kept
 MOST_FOUND = 3  # times as many jobs as a block has: more that were there when it began are left out

@@ -13,17 +13,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trainyard.engine.simulator import Simulator
 from trainyard.learn.episode import Scenario
 from trainyard.model.allocation import Allocation
-from trainyard.model.cluster import Floats, Ints
-from trainyard.policy.dl2.features import Features, Singles, ahead
-from trainyard.policy.dl2.kinds import Bools
-from trainyard.policy.dl2.slot import ACTIONS, BOTH, SERVER, STOP, WORKER, Slots
-from trainyard.policy.pipeline import Policy
-from trainyard.policy.reselect import Reselection
-from trainyard.policy.snapshot import Snapshot
+from trainyard.model.arrays import Floats, Ints
+from trainyard.policy.choose.reselect import Reselection
+from trainyard.policy.policy import Policy
+from trainyard.policy.size.dl2.arrays import ACTIONS, Singles
+from trainyard.policy.size.dl2.features import Features, ahead
+from trainyard.policy.size.dl2.kinds import Mask
+from trainyard.policy.size.dl2.slot import BOTH, SERVER, STOP, WORKER, Slots
 from trainyard.policy.stages import Sizes
+from trainyard.sim.clock import Simulator
+from trainyard.state.snapshot import Snapshot
 
 
 class Moment(NamedTuple):
@@ -40,7 +41,7 @@ class Lessons(NamedTuple):
 
     jobs: Singles  # (n, J, features of a job)
     cluster: Singles  # (n, features of a cluster)
-    mask: Bools  # (n, 1 + 3 J)
+    mask: Mask  # (n, 1 + 3 J)
     actions: Ints  # (n,)
 
 
@@ -100,7 +101,7 @@ def _open(slots: Slots, b: int, source: Iterator[Moment]) -> Sizes | None:
     return moment.sizes
 
 
-def toward(slots: Slots, aims: list[Sizes | None], mask: Bools) -> Ints:
+def toward(slots: Slots, aims: list[Sizes | None], mask: Mask) -> Ints:
     """Return the next action of each slot on the way to the sizes aimed at; stop if there is none."""
     aim: Ints = np.zeros((2, slots.batch, slots.width), dtype=np.int64)
     for b, sizes in enumerate(aims):
@@ -115,10 +116,10 @@ def toward(slots: Slots, aims: list[Sizes | None], mask: Bools) -> Ints:
     return np.where(np.isfinite(saved.max(axis=1)), 1 + best, STOP)
 
 
-def _wanted(has: Ints, aim: Ints, apart: Bools) -> Bools:
+def _wanted(has: Ints, aim: Ints, apart: Mask) -> Mask:
     """Whether each action (B, J, 3) is on the way."""
     lacks = has < aim
-    wanted: Bools = np.zeros((*has.shape[1:], ACTIONS), dtype=np.bool_)
+    wanted: Mask = np.zeros((*has.shape[1:], ACTIONS), dtype=np.bool_)
     wanted[..., WORKER], wanted[..., SERVER], wanted[..., BOTH] = *lacks, lacks.all(axis=0)
     none = (has[0] == 0) & lacks[0]
     wanted[none] = False

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trainyard.files.checking import check
-from trainyard.files.cluster_file import build_cluster, cluster_record
+from trainyard.files.cluster import build_cluster, cluster_record
 from trainyard.files.job_check import JobCheck
 from trainyard.files.job_reading import JobReader
-from trainyard.files.jobs_file import job_record, json_value
+from trainyard.files.jobs import job_record, json_value
 from trainyard.files.output import write_bytes_atomic
-from trainyard.files.place import Place, on_line
-from trainyard.files.profiles_file import parse_profile, profile_record
+from trainyard.files.position import Position, on_line
+from trainyard.files.profiles import parse_profile, profile_record
 from trainyard.files.reading import StrPath, name_of, read_text
-from trainyard.files.snapshot_file import check_remaining
+from trainyard.files.snapshot import check_remaining
 from trainyard.learn.episode import Scenario
 from trainyard.learn.lessons import Moment, watch
 from trainyard.model.allocation import Allocation, Share
@@ -26,10 +26,13 @@ from trainyard.model.cluster import Cluster, NodeTable
 from trainyard.model.job import Job
 from trainyard.model.profile import Profile
 from trainyard.model.speed import Sensitivity, SpeedModel
-from trainyard.policy.pipeline import Policy
-from trainyard.policy.reselect import Reselection
-from trainyard.policy.snapshot import Column, Free, JobTable, Snapshot, Waiting
+from trainyard.policy.choose.reselect import Reselection
+from trainyard.policy.policy import Policy
 from trainyard.policy.stages import Sizes
+from trainyard.state.jobs import Column, JobTable
+from trainyard.state.queue import Waiting
+from trainyard.state.room import Room
+from trainyard.state.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from trainyard.files.schemas import DecidedEntry, LogLine
@@ -68,7 +71,7 @@ def _decided(moment: Moment) -> Iterator[dict[str, Any]]:
     left, left_s, attained = snapshot.remaining_samples(), snapshot.remaining_s(), snapshot.attained_gpu_s()
     for row in np.argsort(table.column(C.SEQ)).tolist():
         job = table.jobs[row]
-        held = snapshot.running.get(job.job_id)
+        held = snapshot.target.get(job.job_id)
         unit, amount = ("remaining_samples", left) if job.samples is not None else ("remaining_s", left_s)
         yield {
             "job_id": job.job_id,
@@ -108,7 +111,9 @@ def read_log(
 class _Book:
     """What is known of one cluster and its jobs while a log is read."""
 
-    def __init__(self, line: LogLine, profiles: Mapping[str, Profile], learner: Policy, place: Place) -> None:
+    def __init__(
+        self, line: LogLine, profiles: Mapping[str, Profile], learner: Policy, place: Position
+    ) -> None:
         if "slot_s" not in line:
             raise place.error("slot_s is missing; it must be the seconds from one decision to the next")
         self.cluster: Cluster = build_cluster(line["cluster"], place.at("cluster"))
@@ -122,12 +127,12 @@ class _Book:
         self.learner = learner
         self.jobs: dict[str, Job] = {}
 
-    def add(self, given: object, place: Place) -> None:
+    def add(self, given: object, place: Position) -> None:
         """Take note of a job."""
         job = self.reader.read(given, place)
         self.jobs[job.job_id] = job
 
-    def moment(self, now_s: float, entries: list[DecidedEntry], place: Place) -> Moment:
+    def moment(self, now_s: float, entries: list[DecidedEntry], place: Position) -> Moment:
         """Return one decision as the policy would have seen it."""
         table, waiting, running = JobTable(), Waiting(), dict[str, Allocation]()
         gets: dict[str, tuple[int, int]] = {}
@@ -145,7 +150,7 @@ class _Book:
                 running[job_id] = Allocation((Share(self.nodes.ids[0], *held, 0.0, 0.0),))
             else:
                 waiting.add(seq, job_id)
-        free, gpus = Free.all_of(self.nodes), self.cluster.gpus
+        free, gpus = Room.all_of(self.nodes), self.cluster.gpus
         sensitivity = Sensitivity(self.cluster, self.speed)
         snapshot = Snapshot(now_s, self.nodes, self.speed, table, waiting, running, free, gpus, sensitivity)
         ranked = Reselection(self.learner, snapshot).ranked()

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from trainyard.policy.dl2.slot import ACTIONS
+from trainyard.policy.size.dl2.arrays import ACTIONS
 
-Kind = Literal["set", "window"]
+NetworkKind = Literal["set", "window"]
 HIDDEN = {"set": 64, "window": 256}
 NEVER = -1e9  # the logit of an action that is not legal
 
@@ -79,7 +79,7 @@ Network = SetNetwork | WindowNetwork
 
 
 def make(
-    kind: Kind, of_job: int, of_cluster: int, outputs: int, hidden: int = 0, window: int = 20
+    kind: NetworkKind, of_job: int, of_cluster: int, outputs: int, hidden: int = 0, window: int = 20
 ) -> Network:
     """Build a network of a kind; the seed of its first weights is torch's."""
     width = hidden or HIDDEN[kind]

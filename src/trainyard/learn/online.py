@@ -2,7 +2,7 @@
 
 It is told of decisions and ends as they happen, by the simulator or by a live controller, and sets the
 weights of the policy's dl2 stage between two decisions. In simulated time a lesson's verdict is waited for a
-fixed number of slots after it was asked for, so that the same seed gives the same run; a live engine takes it
+fixed number of slots after it was asked for, so that the same seed gives the same run; live it is taken
 when it is there. All that lasts is in a directory: the weights in use, what was learnt of values, and every
 verdict. It goes on from there when it is started again.
 """
@@ -19,19 +19,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trainyard.engine.events import Ended
-from trainyard.engine.simulator import Options
+from trainyard.core.events import Ended
 from trainyard.errors import InputError
 from trainyard.files.output import write_text_atomic
 from trainyard.files.reading import read_text
-from trainyard.files.safetensors_file import load_tensors, save_tensors
-from trainyard.learn.background import Answer, Background, Lesson
+from trainyard.files.safetensors import load_tensors, save_tensors
+from trainyard.learn.background import Background
 from trainyard.learn.history import History
-from trainyard.policy.dl2.features import Singles
-from trainyard.policy.dl2.stage import Dl2
-from trainyard.policy.dl2.weights import read_weights, save_weights
-from trainyard.policy.pipeline import Policy
-from trainyard.policy.snapshot import Snapshot
+from trainyard.learn.request import Answer, LearnRequest
+from trainyard.model.rules import Rules
+from trainyard.policy.policy import Policy
+from trainyard.policy.size.dl2.arrays import Singles
+from trainyard.policy.size.dl2.stage import Dl2
+from trainyard.policy.size.dl2.weights import read_weights, save_weights
+from trainyard.state.snapshot import Snapshot
 
 WEIGHTS, VALUES, VERDICTS = "weights.safetensors", "values.safetensors", "verdicts.csv"
 TAKEN, REFUSED, NOTHING = "taken", "refused", "nothing better found"
@@ -74,7 +75,7 @@ class Verdict(NamedTuple):
 
 
 class Online:
-    """Keeps the dl2 stage of a policy learning; a `Watcher` of the engine that runs the policy."""
+    """Keeps the dl2 stage of a policy learning; a `Watcher` of the run."""
 
     def __init__(self, policy: Policy, directory: Path, learning: Learning | None = None) -> None:
         if not isinstance(policy.size, Dl2):
@@ -100,7 +101,7 @@ class Online:
         """Take note of what happened; take new weights, and have a lesson done, if it is time."""
         taken, self.stage.taken = self.stage.taken or [], []
         self.history.see(snapshot, taken)
-        slot_s = snapshot.round_s or self.stage.weights.slot_s
+        slot_s = snapshot.rules.round_s or self.stage.weights.slot_s
         if self._asked_s is not None:
             self._hear(self._asked_s, snapshot.now_s, slot_s)
         if self._asked_s is None and self.history.came >= self._next:
@@ -122,15 +123,15 @@ class Online:
         learnt = [block for number, block in blocks.items() if number % JUDGES != JUDGES - 1]
         self._lesson += 1
         self._asked_s, self._next = snapshot.now_s, self.history.came + self.learning.every
-        lesson = Lesson(
+        lesson = LearnRequest(
             number=self._lesson,
-            seed=int(np.random.SeedSequence([snapshot.seed, self._lesson]).generate_state(1)[0]),
+            seed=int(np.random.SeedSequence([snapshot.rules.seed, self._lesson]).generate_state(1)[0]),
             iterations=self.learning.iterations,
             policy=self.policy,
             values=self._values,
             cluster=snapshot.nodes.cluster,
             slot_s=slot_s,
-            costs=Options(restart_s=snapshot.restart_s, start_s=snapshot.start_s),
+            costs=Rules(restart_s=snapshot.rules.restart_s, start_s=snapshot.rules.start_s),
             learnt=learnt,
             judged=judged,
             jobs=list(self.history.jobs),

@@ -8,10 +8,11 @@ import torch
 from trainyard.learn.batch import BatchEnv
 from trainyard.learn.episode import Outcome, Source
 from trainyard.learn.networks import Network, log_probs
-from trainyard.model.cluster import Floats, Ints
-from trainyard.policy.dl2.features import Features, Singles
-from trainyard.policy.dl2.slot import Observation
-from trainyard.policy.pipeline import Policy
+from trainyard.model.arrays import Floats, Ints
+from trainyard.policy.policy import Policy
+from trainyard.policy.size.dl2.arrays import Singles
+from trainyard.policy.size.dl2.features import Features
+from trainyard.policy.size.dl2.slot import Observation
 
 
 def logs_of(policy: Network, seen: Observation) -> Singles:

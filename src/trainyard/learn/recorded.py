@@ -1,4 +1,4 @@
-"""Decisions of a running engine, to learn from beside those of simulated episodes.
+"""Decisions of a run, to learn from beside those of simulated episodes.
 
 There they are few and come from one course of events, but what came of them is real. They are weighed by how
 likely they still are, as in the replay of earlier iterations.
@@ -13,22 +13,22 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from trainyard.learn.background import Lesson
 from trainyard.learn.episode import Scenario
 from trainyard.learn.foresight import HORIZONS, coming, traced
 from trainyard.learn.networks import value_of
+from trainyard.learn.request import LearnRequest
 from trainyard.learn.rl import Rollout, Trainer, advantages
-from trainyard.model.cluster import Floats, Ints
-from trainyard.policy.dl2.features import Features
-from trainyard.policy.dl2.slot import ACTIONS
-from trainyard.policy.dl2.stage import Taken
+from trainyard.model.arrays import Floats, Ints
+from trainyard.policy.size.dl2.arrays import ACTIONS
+from trainyard.policy.size.dl2.features import Features
+from trainyard.policy.size.dl2.stage import Taken
 
 TRACE = 0.9  # lambda of GAE: there is only one course of events to go by
 SOME = 1024  # decisions that are learnt from in an iteration
 
 
 class Recorded(NamedTuple):
-    """Decisions of the engine, by slot, as far as it is known what came after them."""
+    """Decisions of the run, by slot, as far as it is known what came after them."""
 
     first: Rollout  # the first decision of each slot, for values; one more than there are rewards
     rewards: Floats  # of each slot
@@ -37,12 +37,12 @@ class Recorded(NamedTuple):
 
 
 class Learner(Trainer):
-    """Learns from decisions of a running engine as well."""
+    """Learns from decisions of a run as well."""
 
     recorded: Recorded | None = None
 
     def elsewhere(self, rollout: Rollout) -> list[Rollout]:
-        """Return some decisions of the engine, at what they are worth by the values of now."""
+        """Return some decisions of the run, at what they are worth by the values of now."""
         if self.recorded is None:
             return []
         first, rewards, taken, slot = self.recorded
@@ -64,7 +64,7 @@ class Learner(Trainer):
         return found.numpy().astype(np.float64)
 
 
-def recorded(lesson: Lesson, features: Features, scene: Scenario) -> Recorded | None:
+def recorded(lesson: LearnRequest, features: Features, scene: Scenario) -> Recorded | None:
     """Lay out the decisions that were followed by enough slots to know what came next."""
     slots, slot_s = lesson.slots, lesson.slot_s
     last_s = slots[-1].now_s - HORIZONS[-1] * slot_s if slots else 0.0

@@ -32,11 +32,12 @@ from trainyard.learn.foresight import Foresight
 from trainyard.learn.journal import Journal
 from trainyard.learn.networks import Network, arrays_of, entropy, load_arrays, log_probs, value_of
 from trainyard.learn.play import logs_of, mean_jct, play, sampled
-from trainyard.model.cluster import Floats, Ints
-from trainyard.policy.dl2.features import Features, Singles
-from trainyard.policy.dl2.kinds import Bools
-from trainyard.policy.dl2.slot import STOP, Observation
-from trainyard.policy.pipeline import Policy
+from trainyard.model.arrays import Floats, Ints
+from trainyard.policy.policy import Policy
+from trainyard.policy.size.dl2.arrays import Singles
+from trainyard.policy.size.dl2.features import Features
+from trainyard.policy.size.dl2.kinds import Mask
+from trainyard.policy.size.dl2.slot import STOP, Observation
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ class Rollout(NamedTuple):
     jobs: Singles
     cluster: Singles
     known: Singles  # the cluster and what is to come: for the values only
-    mask: Bools
+    mask: Mask
     actions: Ints
     behaviour: Singles  # log-probability with which the action was taken
     advantages: Singles
@@ -323,8 +324,8 @@ class Trainer:
 def advantages(
     rewards: Floats,
     values: Floats,
-    ends: Bools,
-    dones: Bools,
+    ends: Mask,
+    dones: Mask,
     discount: float,
     trace: float,
     trace_inside: float = 1.0,

@@ -18,16 +18,16 @@ from trainyard.learn.foresight import OF_FUTURE
 from trainyard.learn.journal import Journal
 from trainyard.learn.lessons import Moment
 from trainyard.learn.log import read_log
-from trainyard.learn.networks import Kind, Network, make
+from trainyard.learn.networks import Network, NetworkKind, make
 from trainyard.learn.play import logs_of, mean_jct, play, sampled
 from trainyard.learn.rl import Settings, Trainer
 from trainyard.learn.warmup import Imitation, again, taught, warm_up
 from trainyard.learn.workload import Split
-from trainyard.policy.dl2.features import Features
-from trainyard.policy.dl2.matrix import Raw
-from trainyard.policy.dl2.slot import ACTIONS
-from trainyard.policy.dl2.weights import Weights
-from trainyard.policy.pipeline import Policy
+from trainyard.policy.policy import Policy
+from trainyard.policy.size.dl2.arrays import ACTIONS
+from trainyard.policy.size.dl2.features import Features
+from trainyard.policy.size.dl2.matrix import Raw
+from trainyard.policy.size.dl2.weights import Weights
 
 NO_CHANGES: Mapping[str, Any] = MappingProxyType({})
 # Without a teacher there is nothing to spoil: more is tried out.
@@ -43,7 +43,7 @@ class Training:
 
     teacher: Policy | StrPath | None  # a policy, a decision log, or nobody
     phases: tuple[tuple[float, Split], ...]  # what is trained on, and up to which part of the training
-    network: Kind = "set"
+    network: NetworkKind = "set"
     window: int = 20  # jobs that the paper's network sees
     imitation: Imitation = field(default_factory=Imitation)
     rl: Settings = field(default_factory=Settings)
@@ -57,7 +57,7 @@ class Training:
 def plan_of(
     teacher: Policy | StrPath | None,
     phases: tuple[tuple[float, Split], ...],
-    network: Kind,
+    network: NetworkKind,
     decisions: int,
     iterations: int,
     seed: int,

@@ -18,9 +18,9 @@ from trainyard.learn.episode import Source
 from trainyard.learn.journal import Journal
 from trainyard.learn.lessons import Lessons, Moment, lessons, watch
 from trainyard.learn.networks import Network, log_probs
-from trainyard.model.cluster import Ints
-from trainyard.policy.dl2.features import Features
-from trainyard.policy.pipeline import Policy
+from trainyard.model.arrays import Ints
+from trainyard.policy.policy import Policy
+from trainyard.policy.size.dl2.features import Features
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from trainyard.learn.episode import Scenario, Source
 from trainyard.model.cluster import Cluster
 from trainyard.model.job import Job
 from trainyard.model.speed import SpeedModel
-from trainyard.policy.dl2.slot import Slots
+from trainyard.policy.size.dl2.slot import Slots
 
 LEARN = 0.6  # of the jobs of a file, the first ones, are learnt from
 CHOOSE = 0.8  # those up to here choose the best weights, the rest judges
@@ -71,11 +71,12 @@ def mixed(splits: Sequence[Split]) -> Split:
 
 def bound(scenario: Scenario, slots: Slots) -> float:
     """Average JCT in slots if every job always ran at its best size: no policy can be better."""
-    from trainyard.engine.simulator import Options, Simulator
-    from trainyard.policy.pipeline import Policy
+    from trainyard.model.rules import Rules
+    from trainyard.policy.policy import Policy
+    from trainyard.sim.clock import Simulator
 
     jobs = [replace(job, arrival_s=0.0) for job in scenario.jobs]
-    simulator = Simulator(scenario.cluster, jobs, Policy(), Options(), speed=scenario.speed)
+    simulator = Simulator(scenario.cluster, jobs, Policy(), Rules(), speed=scenario.speed)
     simulator.advance()
     snapshot = simulator.yard.snapshot(0.0)
     slots.open(0, snapshot, np.arange(len(jobs)), scenario.slot_s)

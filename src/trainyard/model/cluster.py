@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from trainyard.model.allocation import Allocation, Share
+from trainyard.model.arrays import Floats, Ints
 
 # What a node gets when its file does not say: the server of the Synergy paper (8 GPUs, 24 CPUs, 500 GB),
 # per GPU, with the network of the contract's example.
@@ -75,10 +75,6 @@ def uniform_cluster(
     )
 
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
-
 class NodeTable:
     """A cluster as arrays, one entry per node, for code that looks at all nodes at once."""
 
@@ -129,3 +125,8 @@ class NodeTable:
             share = Share(self.ids[i], gpus, 0, gpus * cpus, gpus * memory_gb)
             found = self._proportional[part] = Allocation((share,))
         return found
+
+
+def by_speed(nodes: NodeTable) -> list[int]:
+    """GPU types, fastest first."""
+    return sorted(range(len(nodes.types)), key=lambda t: -float(nodes.speeds[t]))

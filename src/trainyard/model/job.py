@@ -1,4 +1,4 @@
-"""Jobs: what a user submits. A job never changes; its progress is the engine's."""
+"""Jobs: what a user submits. A job never changes; the core keeps its progress."""
 
 from __future__ import annotations
 

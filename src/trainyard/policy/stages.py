@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 from trainyard.model.allocation import Allocation, Wakes
-from trainyard.model.cluster import Floats, Ints, NodeTable
+from trainyard.model.arrays import Floats, Ints
+from trainyard.model.cluster import NodeTable
 from trainyard.model.job import Job
 from trainyard.model.profile import Demand
-from trainyard.policy.select import greedy
-from trainyard.policy.snapshot import Free, Snapshot
+from trainyard.policy.choose.walk import greedy
+from trainyard.state.room import Room
+from trainyard.state.snapshot import Snapshot
 
 Fill = Literal["strict", "greedy", "easy"]
 Changes = Mapping[str, Allocation | None]
+FALLBACK = "fallback"  # the note of a learned stage that names the stage which decided in its place
 
 
 class Order(ABC):
@@ -84,7 +87,7 @@ class Request(NamedTuple):
     server: Demand | None = None  # what each server holds; None: it lives on its workers' share
     mix: tuple[int, ...] | None = None  # workers by GPU type, if that is settled
 
-    def take(self, allocation: Allocation, free: Free, nodes: NodeTable) -> None:
+    def take(self, allocation: Allocation, free: Room, nodes: NodeTable) -> None:
         """Take what was found for it out of what is free."""
         if self.cpus_per_gpu is not None or self.memory_per_gpu is not None:
             free.plain = False  # from now on a free GPU does not mean that its share is free
@@ -95,10 +98,10 @@ class Place(ABC):
     """Where does it run?"""
 
     @abstractmethod
-    def find(self, request: Request, free: Free, nodes: NodeTable, seed: int) -> Allocation | None:
+    def find(self, request: Request, free: Room, nodes: NodeTable, seed: int) -> Allocation | None:
         """Return nodes for the whole gang, or None if it does not fit."""
 
-    def put(self, request: Request, free: Free, nodes: NodeTable, seed: int) -> Allocation | None:
+    def put(self, request: Request, free: Room, nodes: NodeTable, seed: int) -> Allocation | None:
         """Return the same, and take it out of what is free."""
         allocation = self.find(request, free, nodes, seed)
         if allocation is not None:
@@ -123,3 +126,27 @@ class Tune(ABC):
     def share(self, snapshot: Snapshot, changes: Changes) -> Changes:
         """Hand out CPUs and memory once everything is placed; by default as requested."""
         return changes
+
+
+class Stages(Protocol):
+    """The four stages of one policy."""
+
+    @property
+    def order(self) -> Order:
+        """Who goes first."""
+        ...
+
+    @property
+    def size(self) -> Size:
+        """How big each job is."""
+        ...
+
+    @property
+    def place(self) -> Place:
+        """Where each job runs."""
+        ...
+
+    @property
+    def tune(self) -> Tune:
+        """How much CPU and memory each job gets."""
+        ...

@@ -1,1 +1,1 @@
-"""Learning a profile from the real thing: running a training script, and fitting what was measured."""
+"""Profiling: how fast is a training script, and which profile fits what was measured?"""

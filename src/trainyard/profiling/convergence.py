@@ -19,7 +19,7 @@ import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
 from trainyard.errors import InputError
-from trainyard.model.cluster import Floats
+from trainyard.model.arrays import Floats
 from trainyard.profiling.least_squares import nonnegative
 
 LEAST_POINTS = 3

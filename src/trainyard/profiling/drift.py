@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trainyard.model.cluster import Floats
+from trainyard.model.arrays import Floats
 
 FAR = 1.5  # standard deviations
 TURNS = 20

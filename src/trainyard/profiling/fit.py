@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trainyard.errors import InputError
-from trainyard.model.cluster import Floats, Ints
+from trainyard.model.arrays import Floats, Ints
 from trainyard.model.profile import Compute, Fit, Input, Profile, Sync
 from trainyard.profiling.least_squares import nonnegative
 from trainyard.profiling.samples import Sample, Setting, gpu_types, predicted, wrong_in

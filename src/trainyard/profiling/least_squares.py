@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trainyard.model.cluster import Floats
+from trainyard.model.arrays import Floats
 
 
 def nonnegative(rows: Floats, goal: Floats, ridge: float | Floats) -> Floats:

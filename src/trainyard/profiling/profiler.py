@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 import numpy as np
 
-from trainyard.model.cluster import Floats
+from trainyard.model.arrays import Floats
 from trainyard.model.profile import Input, Profile, Tables
 from trainyard.profiling.fit import fit_profile
 from trainyard.profiling.measure import Listener, Notify, Waiting

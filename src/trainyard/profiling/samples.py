@@ -11,17 +11,10 @@ import numpy as np
 from trainyard.errors import InputError, did_you_mean
 from trainyard.files.checking import check
 from trainyard.files.csv_table import CsvTable
-from trainyard.files.place import Place
+from trainyard.files.position import Position
 from trainyard.files.reading import StrPath, name_of, read_text
-from trainyard.model.cluster import (
-    DEFAULT_GPU_TYPE,
-    INTRA_GBPS,
-    NETWORK_GBPS,
-    STORAGE_MBPS,
-    Cluster,
-    Floats,
-    Node,
-)
+from trainyard.model.arrays import Floats
+from trainyard.model.cluster import DEFAULT_GPU_TYPE, INTRA_GBPS, NETWORK_GBPS, STORAGE_MBPS, Cluster, Node
 from trainyard.model.profile import Profile, Scaling
 from trainyard.model.speed import Shapes, SpeedModel
 
@@ -91,7 +84,7 @@ def wrong_in(sample: Sample) -> tuple[str, str] | None:
     return None
 
 
-def _refuse_impossible(sample: Sample, at: Place) -> None:
+def _refuse_impossible(sample: Sample, at: Position) -> None:
     if wrong := wrong_in(sample):
         field, what = wrong
         raise at.error(what, field)

@@ -23,16 +23,16 @@ from typing import Literal
 import numpy as np
 
 from trainyard.errors import InputError
-from trainyard.model.cluster import Floats, Ints
+from trainyard.model.arrays import Floats, Ints
 from trainyard.model.profile import Profile, Scaling
 from trainyard.model.speed.compute import samples_per_step
 from trainyard.model.speed.paramserver import at_least_one
 from trainyard.profiling.least_squares import nonnegative
 
-Kind = Literal["ring", "sync", "async"]
+SyncKind = Literal["ring", "sync", "async"]
 
 SHARED, STAYS, GROWS = 0.0, 1e-8, 1e-6  # how little unknowns are liked that the points do not ask for
-DISLIKED: Mapping[Kind, tuple[float, ...]] = {
+DISLIKED: Mapping[SyncKind, tuple[float, ...]] = {
     "ring": (SHARED, GROWS, STAYS, STAYS),
     "sync": (SHARED, STAYS, STAYS, GROWS, GROWS),
     "async": (SHARED, STAYS, GROWS, GROWS),
@@ -45,7 +45,7 @@ SERVERS = 1 << 31  # more than there are
 class ScalingFit:
     """Speeds of a job for any number of workers, one or more, and servers, none counting as one."""
 
-    kind: Kind
+    kind: SyncKind
     batch: int
     scaling: Scaling
     unknowns: Floats
@@ -68,7 +68,7 @@ class ScalingFit:
 
 
 def fit_scaling(
-    kind: Kind, batch: int, scaling: Scaling, workers: Ints, servers: Ints, speeds: Floats
+    kind: SyncKind, batch: int, scaling: Scaling, workers: Ints, servers: Ints, speeds: Floats
 ) -> ScalingFit:
     """Fit measured speeds, in samples per second; measurements of one allocation may repeat."""
     if not len(speeds) or not np.all((speeds > 0) & np.isfinite(speeds)):
@@ -85,12 +85,12 @@ def fit_scaling(
     return ScalingFit(kind, batch, scaling, unknowns, measured, means, most)
 
 
-def _allocations(kind: Kind, workers: Ints, servers: Ints) -> Ints:
+def _allocations(kind: SyncKind, workers: Ints, servers: Ints) -> Ints:
     """Workers and servers as one number."""
     return workers if kind == "ring" else workers * SERVERS + at_least_one(servers)
 
 
-def _columns(kind: Kind, samples: Floats, workers: Ints, servers: Ints) -> Floats:
+def _columns(kind: SyncKind, samples: Floats, workers: Ints, servers: Ints) -> Floats:
     """Seconds that one unit of each unknown adds to a step."""
     one, each, p = np.ones(len(workers)), samples / workers, at_least_one(servers)
     if kind == "ring":

@@ -19,7 +19,7 @@ from typing import Literal
 
 import numpy as np
 
-from trainyard.model.cluster import Floats, Ints
+from trainyard.model.arrays import Floats, Ints
 from trainyard.model.profile import Compute, Input, Profile, Scaling, Sync
 from trainyard.model.speed.allreduce import allreduce_s
 from trainyard.model.speed.compute import samples_per_step

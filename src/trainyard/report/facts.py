@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from trainyard.engine.result import Outcomes, Result
 from trainyard.model.cluster import Cluster
 from trainyard.report import units
 from trainyard.report.measures import SPEEDUP, Summary, number
+from trainyard.sim.result import Outcomes, Result
 
 
 def headline(summaries: Sequence[Summary]) -> str:

@@ -14,10 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trainyard.engine.result import Result, Segment
-from trainyard.model.cluster import Cluster, Floats, Node
+from trainyard.model.arrays import Floats
+from trainyard.model.cluster import Cluster, Node
 from trainyard.report.series import Steps, busiest_window, demand_steps
 from trainyard.report.units import duration
+from trainyard.sim.result import Result, Segment
 
 MAX_NODES = 24
 MAX_BARS = 4000

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from trainyard.engine.result import Outcomes, Result
-from trainyard.model.cluster import Floats
+from trainyard.model.arrays import Floats
 from trainyard.report import palette, series
 from trainyard.report.gantt import Bar, Gantt, build_gantt
 from trainyard.report.units import DURATION_TICKS, axis_unit
+from trainyard.sim.result import Outcomes, Result
 
 CDF_POINTS = 1000
 QUEUE_POINTS = 2000

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from trainyard.engine.result import Result
 from trainyard.errors import InputError
 from trainyard.files.output import prepare_out_dir, write_bytes_atomic
 from trainyard.report import palette, series
@@ -16,6 +15,7 @@ from trainyard.report.canvas import INK, clean, new_figure, plain, png_bytes
 from trainyard.report.gantt import Gantt, build_gantt
 from trainyard.report.measures import number
 from trainyard.report.units import DURATION_TICKS, TimeUnit, axis_unit
+from trainyard.sim.result import Result
 
 MPL_DASHES = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
 GANTT_PANELS = 3

@@ -13,13 +13,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from trainyard.engine.result import Result
-from trainyard.model.cluster import Floats, Ints
+from trainyard.model.arrays import Floats, Ints
 from trainyard.report.units import duration
+from trainyard.sim.result import Result
 
 MAX_POINTS = 2000
 
-Bools = npt.NDArray[np.bool_]
+Mask = npt.NDArray[np.bool_]
 
 
 class Steps(NamedTuple):
@@ -53,7 +53,7 @@ class SizeClass(NamedTuple):
     """A named group of jobs."""
 
     label: str
-    members: Bools
+    members: Mask
 
 
 def queue_steps(result: Result) -> Steps:
@@ -162,7 +162,7 @@ def classes_by_length(ideal_s: Floats) -> list[SizeClass]:
     group = np.where(np.isfinite(ideal_s), np.searchsorted(edges, ideal_s), -1)
     classes = []
     for g in np.unique(group[group >= 0]):
-        members: Bools = group == g
+        members: Mask = group == g
         low, high = duration(float(ideal_s[members].min())), duration(float(ideal_s[members].max()))
         classes.append(SizeClass(low if low == high else f"{low} to {high}", members))
     return classes

@@ -21,7 +21,7 @@ LONG = 20  # letters of a cell that may be folded
 MANY = 11  # columns that stand close together
 
 
-class Column(NamedTuple):
+class Heading(NamedTuple):
     """A heading, and how the numbers below it are written."""
 
     name: str
@@ -34,7 +34,7 @@ class Table:
 
     name: str
     title: str
-    columns: Sequence[Column]
+    columns: Sequence[Heading]
     rows: Sequence[Sequence[Cell]]
     note: str = ""
 

@@ -1,1 +1,1 @@
-"""Traces: readers of published ones, generators calibrated to them, and their statistics."""
+"""Traces: which jobs did real clusters run, and how are similar ones generated?"""

@@ -12,7 +12,7 @@ from trainyard.errors import InputError
 from trainyard.model.job import Job
 from trainyard.model.zoo import zoo_profile
 from trainyard.trace.presets import PLAIN, preset
-from trainyard.trace.workload import Sizes, draw_labels
+from trainyard.trace.workload import GpuCounts, draw_labels
 
 DEFAULT_MIX: Mapping[str, float] = {"1": 0.7, "2": 0.1, "4": 0.15, "8": 0.05}
 ELASTIC_FACTOR = 4
@@ -47,7 +47,7 @@ def poisson(
     _check_positive("duration-s", duration_s)
     arrivals_rng, demand_rng, _ = _streams(jobs, seed)
     arrivals = np.round(np.cumsum(arrivals_rng.exponential(3600 / rate_per_h, jobs)), 3)
-    gpus = Sizes.of(gpu_mix).draw(jobs, demand_rng)
+    gpus = GpuCounts.of(gpu_mix).draw(jobs, demand_rng)
     times = np.maximum(1.0, np.round(demand_rng.exponential(duration_s, jobs), 3))
     rows = zip(arrivals.tolist(), gpus.tolist(), times.tolist(), strict=True)
     return [Job(f"{PLAIN}-{i}", *row) for i, row in enumerate(rows)]

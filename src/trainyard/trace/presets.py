@@ -13,7 +13,7 @@ import numpy as np
 
 from trainyard.errors import InputError, did_you_mean
 from trainyard.trace.arrivals import Batches, BurstyArrivals, Modulation
-from trainyard.trace.workload import ByClass, ByTable, ByType, Mixture, Sizes, Workload
+from trainyard.trace.workload import ByClass, ByTable, ByType, GpuCounts, Mixture, Workload
 
 PLAIN = "poisson"
 
@@ -97,11 +97,13 @@ def _workload(own: Mapping[str, Any]) -> Workload:
     if "types" in own:
         types = own["types"]
         shares = {name: t["share"] for name, t in types.items()}
-        return ByType(shares, {name: (Sizes.of(t["gpus"]), _mixture(t)) for name, t in types.items()})
+        return ByType(shares, {name: (GpuCounts.of(t["gpus"]), _mixture(t)) for name, t in types.items()})
     if "duration_cdf_percent" in own:
-        return ByTable(Sizes.of(own["gpus"]), np.array(own["duration_cdf_percent"]) / 100, own["coupling"])
+        return ByTable(
+            GpuCounts.of(own["gpus"]), np.array(own["duration_cdf_percent"]) / 100, own["coupling"]
+        )
     classes = {_least(label): _mixture(fit) for label, fit in own["durations"].items()}
-    return ByClass(Sizes.of(own["gpus"]), classes)
+    return ByClass(GpuCounts.of(own["gpus"]), classes)
 
 
 def _mixture(fit: Mapping[str, Any]) -> Mixture:

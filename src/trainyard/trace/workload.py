@@ -9,12 +9,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from trainyard.model.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class Asked:
     """GPUs and seconds of every job, and its type where the trace has types."""
 
     gpus: Ints
@@ -25,19 +24,19 @@ class Demand:
 class Workload(Protocol):
     """Draws what jobs ask for."""
 
-    def draw(self, n: int, rng: np.random.Generator) -> Demand:
+    def draw(self, n: int, rng: np.random.Generator) -> Asked:
         """Draw n jobs."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class GpuCounts:
     """GPU counts and their shares of the jobs."""
 
     gpus: Ints
     shares: Floats
 
     @classmethod
-    def of(cls, pmf: Mapping[str, float]) -> Sizes:
+    def of(cls, pmf: Mapping[str, float]) -> GpuCounts:
         """Take shares by GPU count; they need not add up to 1."""
         shares = np.array(list(pmf.values()), dtype=float)
         return cls(np.array([int(gpus) for gpus in pmf], dtype=np.int64), shares / shares.sum())
@@ -74,10 +73,10 @@ class Mixture:
 class ByClass:
     """A mixture for each class of GPU counts, by the fewest GPUs of the class."""
 
-    sizes: Sizes
+    sizes: GpuCounts
     classes: Mapping[int, Mixture]
 
-    def draw(self, n: int, rng: np.random.Generator) -> Demand:
+    def draw(self, n: int, rng: np.random.Generator) -> Asked:
         """Draw n jobs."""
         gpus, least = self.sizes.draw(n, rng), np.array(sorted(self.classes))
         which = np.searchsorted(least, gpus, side="right") - 1
@@ -85,22 +84,22 @@ class ByClass:
         for i, first in enumerate(least):
             jobs, mixture = np.flatnonzero(which == i), self.classes[int(first)]
             times[jobs] = couple(gpus[jobs], mixture.draw(len(jobs), rng), mixture.coupling, rng)
-        return Demand(gpus, _seconds(times))
+        return Asked(gpus, _seconds(times))
 
 
 @dataclass(frozen=True, slots=True)
 class ByTable:
     """One CDF for all jobs, at 1, 2, 4, ... seconds, and how much longer larger jobs run."""
 
-    sizes: Sizes
+    sizes: GpuCounts
     cdf: Floats
     coupling: float
 
-    def draw(self, n: int, rng: np.random.Generator) -> Demand:
+    def draw(self, n: int, rng: np.random.Generator) -> Asked:
         """Draw n jobs."""
         gpus = self.sizes.draw(n, rng)
         log2_s = np.interp(rng.random(n), self.cdf / self.cdf[-1], np.arange(len(self.cdf)))
-        return Demand(gpus, _seconds(couple(gpus, np.exp2(log2_s), self.coupling, rng)))
+        return Asked(gpus, _seconds(couple(gpus, np.exp2(log2_s), self.coupling, rng)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,16 +107,16 @@ class ByType:
     """Types of work with their shares, each with its own GPU counts and run times."""
 
     shares: Mapping[str, float]
-    parts: Mapping[str, tuple[Sizes, Mixture]]
+    parts: Mapping[str, tuple[GpuCounts, Mixture]]
 
-    def draw(self, n: int, rng: np.random.Generator) -> Demand:
+    def draw(self, n: int, rng: np.random.Generator) -> Asked:
         """Draw n jobs."""
         types = draw_labels(self.shares, n, rng)
         gpus, times = np.empty(n, dtype=np.int64), np.empty(n)
         for name, (sizes, mixture) in self.parts.items():
             jobs = np.flatnonzero(types == name)
             gpus[jobs], times[jobs] = sizes.draw(len(jobs), rng), mixture.draw(len(jobs), rng)
-        return Demand(gpus, _seconds(times), types)
+        return Asked(gpus, _seconds(times), types)
 
 
 def couple(gpus: Ints, times: Floats, coupling: float, rng: np.random.Generator) -> Floats:

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from trainyard.model.cluster import Floats, Ints
+from trainyard.model.arrays import Floats, Ints
 from trainyard.model.profile import Algorithm, CostPreset, Sync
 
 # Capes et al. switch at about 10^7 parameters; four bytes each.

@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from trainyard.model.cluster import Cluster, Floats, GpuType, Ints
+from trainyard.model.arrays import Floats, Ints
+from trainyard.model.cluster import Cluster, GpuType
 from trainyard.model.profile import Profile, Split, Tables
 
 

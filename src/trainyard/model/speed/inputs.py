@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trainyard.model.cluster import Floats
+from trainyard.model.arrays import Floats
 from trainyard.model.profile import Input
 
 

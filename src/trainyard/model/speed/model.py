@@ -20,7 +20,8 @@ import numpy.typing as npt
 
 from trainyard.errors import InputError
 from trainyard.model.allocation import Allocation
-from trainyard.model.cluster import Cluster, Floats, Ints, NodeTable
+from trainyard.model.arrays import Floats, Ints
+from trainyard.model.cluster import Cluster, NodeTable
 from trainyard.model.job import Job
 from trainyard.model.profile import Compute, Demand, Profile, Sync
 from trainyard.model.speed.allreduce import allreduce_s

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trainyard.model.cluster import Floats
+from trainyard.model.arrays import Floats
 from trainyard.model.profile import Layer, Overlap, Sync
 
 BACKWARD_SHARE = 2 / 3

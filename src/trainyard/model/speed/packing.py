@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trainyard.model.cluster import Floats, Ints, Node
+from trainyard.model.arrays import Floats, Ints
+from trainyard.model.cluster import Node
 
 
 class Packed(NamedTuple):

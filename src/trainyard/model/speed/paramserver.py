@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trainyard.model.cluster import Floats, Ints
+from trainyard.model.arrays import Floats, Ints
 from trainyard.model.profile import Sync
 
 

@@ -16,7 +16,8 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from trainyard.model.allocation import Allocation, Share
-from trainyard.model.cluster import Cluster, Floats, Ints, Node
+from trainyard.model.arrays import Floats, Ints
+from trainyard.model.cluster import Cluster, Node
 from trainyard.model.job import Job
 from trainyard.model.profile import Input, Profile
 from trainyard.model.speed.model import SpeedModel

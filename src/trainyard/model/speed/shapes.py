@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trainyard.model.cluster import Floats, Ints
+from trainyard.model.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)

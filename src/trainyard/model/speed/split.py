@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trainyard.model.cluster import Floats, Ints
+from trainyard.model.arrays import Floats, Ints
 
 
 def split_batch(batch: int, speeds: Floats, most: Ints | None = None) -> Ints | None:

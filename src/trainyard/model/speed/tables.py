@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from trainyard.model.cluster import Floats, Ints
+from trainyard.model.arrays import Floats, Ints
 
 Row = tuple[float, float, float]
 

@@ -1,0 +1,1 @@
+"""Readers: how does one row of each public trace become a job?"""

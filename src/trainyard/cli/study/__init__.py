@@ -1,0 +1,1 @@
+"""Commands for those who study schedulers: simulate, compare, plan, traces, reproductions, training."""

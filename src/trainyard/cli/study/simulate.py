@@ -1,0 +1,95 @@
+"""`trainyard simulate`: one policy over one list of jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from trainyard.cli import options as o
+from trainyard.errors import InputError
+
+if TYPE_CHECKING:
+    from trainyard.learn.online import Online
+    from trainyard.policy.policy import Policy
+
+
+def simulate(
+    cluster: o.ClusterFile,
+    jobs: o.JobsFile,
+    policy: Annotated[str, typer.Option(help="Stage names joined by +, see `trainyard policies`.")] = "fifo",
+    round_s: o.RoundS = None,
+    restart_s: o.RestartS = None,
+    start_s: o.StartS = 0.0,
+    profiles: o.Profiles = None,
+    seed: o.Seed = 0,
+    until_s: o.UntilS = None,
+    failures: o.Failures = None,
+    mtbf_h: o.MtbfH = None,
+    repair_h: o.RepairH = 1.0,
+    out: o.Out = None,
+    learn_online: Annotated[
+        str | None,
+        typer.Option(
+            help="Let a dl2 policy learn while it runs; its weights and the guard's verdicts go here.",
+            metavar="DIR",
+        ),
+    ] = None,
+    json_: o.Json = False,
+) -> None:
+    """Simulate one policy and print what became of the jobs."""
+    from trainyard.cli.output import print_json, progress_bars, write_run
+    from trainyard.files.output import prepare_out_dir
+    from trainyard.policy.grammar import parse_policy
+    from trainyard.sim.clock import Simulator
+
+    chosen = parse_policy(policy)
+    settings = o.read_options(round_s, restart_s, start_s, seed, until_s)
+    yard, work = o.read_inputs(cluster, jobs, profiles)
+    broken = o.read_failures(yard, failures, mtbf_h, repair_h, seed)
+    directory = prepare_out_dir(out) if out is not None else None
+    with _learning(chosen, round_s, learn_online) as online, progress_bars([chosen.name], len(work)) as bars:
+        simulator = Simulator(
+            yard, work, chosen, settings, broken, lambda done: bars(0, done), watcher=online
+        )
+        result = simulator.run()
+    if directory is not None:
+        write_run(directory, result)
+    if json_:
+        print_json(result.summary())
+    else:
+        from rich.console import Console
+
+        from trainyard.report.fallback import fallback
+        from trainyard.report.table import summary_table
+
+        Console().print(summary_table(result.summary()))
+        if left := fallback(result):
+            typer.echo(left)
+        if online is not None:
+            for verdict in online.verdicts:
+                typer.echo(str(verdict))
+            taken = sum(verdict.taken for verdict in online.verdicts)
+            typer.echo(f"Learning: new weights were taken {taken} times, see {learn_online}")
+
+
+@contextmanager
+def _learning(policy: Policy, round_s: float | None, directory: str | None) -> Iterator[Online | None]:
+    """Let a policy learn on, if that is wanted."""
+    if directory is None:
+        yield None
+        return
+    from trainyard.cli.study.train import require_torch
+    from trainyard.files.output import prepare_out_dir
+    from trainyard.learn.online import Online
+
+    if round_s is None:
+        raise InputError("--learn-online goes by rounds; give --round-s N, such as 600")
+    require_torch()
+    online = Online(policy, prepare_out_dir(directory))
+    try:
+        yield online
+    finally:
+        online.close()

@@ -1,0 +1,176 @@
+"""`trainyard train`: make weights for a learned policy."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from trainyard.cli import options as o
+from trainyard.cli.usage import not_negative, positive, whole
+from trainyard.errors import InputError, did_you_mean
+
+if TYPE_CHECKING:
+    from trainyard.learn.journal import Show
+    from trainyard.learn.networks import NetworkKind
+    from trainyard.learn.workload import Split
+    from trainyard.policy.policy import Policy
+
+POLICIES = ("dl2",)
+NETWORKS = ("set", "window")
+LOGS = (".jsonl", ".jsonl.gz")
+
+Setting = Annotated[
+    str | None,
+    typer.Option(
+        help="Generated episodes instead of --cluster and --jobs: a setting, or a+b.", metavar="NAME"
+    ),
+]
+MaybeCluster = Annotated[str | None, typer.Option("--cluster", help="Cluster file (YAML).", metavar="FILE")]
+MaybeJobs = Annotated[
+    str | None, typer.Option("--jobs", help="Jobs file to cut episodes from.", metavar="FILE")
+]
+SlotS = Annotated[float, o.amount("Seconds of a slot, with --jobs.")]
+EpisodeJobs = Annotated[int, typer.Option(parser=whole, help="Jobs of an episode, with --jobs.", metavar="N")]
+
+
+def train(
+    policy: Annotated[str, typer.Argument(help="What to train: dl2.", metavar="POLICY")],
+    out: Annotated[str, typer.Option(help="Weights file to write (.safetensors).", metavar="FILE")],
+    teacher: Annotated[
+        str, typer.Option(help="Policy to imitate first, a decision log (.jsonl), or none.", metavar="P")
+    ] = "steepest",
+    setting: Setting = None,
+    cluster: MaybeCluster = None,
+    jobs: MaybeJobs = None,
+    profiles: o.Profiles = None,
+    slot_s: SlotS = 600.0,
+    episode_jobs: EpisodeJobs = 60,
+    warm_up_on: Annotated[
+        str | None, typer.Option(help="Setting for the first third (curriculum).", metavar="NAME")
+    ] = None,
+    network: Annotated[str, typer.Option(help="set (ours) or window (the paper's).", metavar="KIND")] = "set",
+    decisions: Annotated[
+        int, typer.Option(parser=whole, help="Decisions to imitate.", metavar="N")
+    ] = 300_000,
+    iterations: Annotated[
+        int, typer.Option(parser=whole, help="Iterations of reinforcement learning.", metavar="N")
+    ] = 30,
+    seed: o.Seed = 0,
+    log: Annotated[
+        str | None,
+        typer.Option(
+            help="Directory for curves and checkpoints; a training goes on from there.", metavar="DIR"
+        ),
+    ] = None,
+) -> None:
+    """Train a policy: imitate a teacher, then improve by reinforcement learning in simulation."""
+    _check(policy, network, decisions, iterations, seed)
+    require_torch()
+    from trainyard.files.output import prepare_out_dir, prepare_out_file
+    from trainyard.learn.journal import Journal
+    from trainyard.learn.training import plan_of, train
+    from trainyard.policy.size.dl2.weights import save_weights
+
+    prepare_out_file(out)
+    split = episodes(setting, cluster, jobs, profiles, slot_s, episode_jobs)
+    phases: tuple[tuple[float, Split], ...] = ((1.0, split),)
+    if warm_up_on is not None:
+        phases = ((1 / 3, episodes(warm_up_on, None, None, None, slot_s, episode_jobs)), *phases)
+    kind: NetworkKind = "set" if network == "set" else "window"
+    plan = plan_of(_teacher(teacher), phases, kind, decisions, iterations, seed)
+    directory = prepare_out_dir(log) if log is not None else None
+    made = {"command": " ".join(["trainyard", *sys.argv[1:]]), "seed": str(seed)}
+    with _shown(decisions, iterations) as show:
+        journal = Journal(directory, show)
+        weights = train(plan, journal, made, directory)
+        journal.close()
+    save_weights(out, weights)
+    for name, text in weights.made.items():
+        typer.echo(f"{name}: {text}")
+    typer.echo(f"Weights: {out}; use them as 'dl2(weights={out})'")
+
+
+def _check(policy: str, network: str, decisions: int, iterations: int, seed: int) -> None:
+    if policy not in POLICIES:
+        raise InputError(f"'{policy}' cannot be trained{did_you_mean(policy, POLICIES)}")
+    if network not in NETWORKS:
+        raise InputError(f"--network '{network}' is not one of {', '.join(NETWORKS)}")
+    positive("--decisions", decisions)
+    not_negative("--iterations", iterations)
+    not_negative("--seed", seed)
+
+
+def require_torch() -> None:
+    """Raise InputError if nothing can be trained."""
+    from importlib.util import find_spec
+
+    if find_spec("torch") is None:
+        raise InputError("training needs PyTorch; pip install 'trainyard[learn]'")
+
+
+def episodes(
+    setting: str | None,
+    cluster: str | None,
+    jobs: str | None,
+    profiles: str | None,
+    slot_s: float,
+    episode_jobs: int,
+) -> Split:
+    """Return the episodes that options ask for."""
+    if (setting is None) == (cluster is None and jobs is None):
+        raise InputError("give either --setting, or --cluster and --jobs")
+    if setting is not None:
+        from trainyard.learn.settings.splits import dl2_split
+
+        return dl2_split(setting)
+    if cluster is None or jobs is None:
+        raise InputError("--cluster and --jobs belong together; give both")
+    from trainyard.learn.workload import FEWEST, excerpts
+
+    positive("--slot-s", slot_s)
+    if episode_jobs < FEWEST:
+        raise InputError(f"--episode-jobs {episode_jobs}: give {FEWEST} or more")
+    yard, work = o.read_inputs(cluster, jobs, profiles)
+    return excerpts(yard, work, slot_s, episode_jobs)
+
+
+def _teacher(text: str) -> Policy | str | None:
+    from trainyard.policy.grammar import parse_policy
+
+    if text == "none":
+        return None
+    return text if text.endswith(LOGS) else parse_policy(text)
+
+
+@contextmanager
+def _shown(decisions: int, iterations: int) -> Iterator[Show | None]:
+    """Progress on stderr; nothing when that is not a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description:<10}"),
+        BarColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[said]}"),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        tasks = {
+            "warm-up": bars.add_task("warm-up", total=decisions, said=""),
+            "rl": bars.add_task("learning", total=iterations, said=""),
+        }
+
+        def show(part: str, step: int, numbers: Mapping[str, float]) -> None:
+            if part in tasks:
+                bars.update(tasks[part], completed=step)
+            if part == "validation":
+                bars.update(tasks["rl"], said=f"JCT {numbers['jct']:.3f} slots, best {numbers['best']:.3f}")
+
+        yield show

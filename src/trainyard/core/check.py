@@ -1,0 +1,87 @@
+"""The one place where plans are checked against capacity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from trainyard.errors import PlanError
+from trainyard.model.allocation import Allocation
+from trainyard.model.job import Job
+from trainyard.state.snapshot import Snapshot
+
+EPSILON = 1e-6
+
+
+def check_plan(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) -> None:
+    """Raise PlanError unless every change is a whole gang on nodes that have room for all of them."""
+    row_of, jobs, running = snapshot.table.row_of, snapshot.table.jobs, snapshot.target
+    room: Room = {}
+    for job_id, allocation in changes.items():
+        row = row_of.get(job_id)
+        if row is None:
+            raise PlanError(f"job {job_id} is not active and cannot be planned")
+        held = running.get(job_id)
+        if held is not None:
+            _give(snapshot, held, room)
+        if allocation is not None:
+            _take(snapshot, jobs[row], allocation, room)
+    for at, (gpus, cpus, memory_gb) in room.items():
+        if gpus < 0 or cpus < -EPSILON or memory_gb < -EPSILON:
+            raise _over_allocated(snapshot.nodes.ids[at], room[at])
+
+
+Room = dict[int, list[float]]  # node -> GPUs, CPUs and GB of memory that are left of it
+
+
+def _take(snapshot: Snapshot, job: Job, allocation: Allocation, room: Room) -> None:
+    """Take what a job is to hold out of the room, if it is a whole gang."""
+    nodes, free = snapshot.nodes, snapshot.free
+    if not job.least_gpus <= allocation.gpus <= job.most_gpus:
+        raise PlanError(
+            f"job {job.job_id} gets {allocation.gpus} GPUs but takes {job.least_gpus} to {job.most_gpus}"
+        )
+    if len(allocation.shares) > 1 and len({share.node for share in allocation.shares}) < len(
+        allocation.shares
+    ):
+        raise PlanError(f"job {job.job_id}: a node is named twice")
+    profile = job.profile
+    apart = profile is not None and profile.apart
+    for node, gpus, servers, cpus, memory_gb in allocation.shares:
+        at = nodes.index.get(node)
+        if at is None:
+            raise PlanError(f"job {job.job_id}: there is no node {node}")
+        if job.gpu_type and gpus and nodes.types[nodes.type[at]] != job.gpu_type:
+            raise PlanError(f"job {job.job_id} needs {job.gpu_type} but gets GPUs of {node}")
+        if gpus < 0 or servers < 0 or cpus < -EPSILON or memory_gb < -EPSILON:
+            raise PlanError(f"job {job.job_id} gets less than nothing on {node}")
+        if apart:
+            need = job.need(gpus, servers)
+            if cpus < need[0] - EPSILON or memory_gb < need[1] - EPSILON:
+                what = "than its workers and servers there need"
+                raise PlanError(f"job {job.job_id} gets less on {node} {what}")
+        left = room.get(at)
+        if left is None:
+            room[at] = [free.gpus[at] - gpus, free.cpus[at] - cpus, free.memory_gb[at] - memory_gb]
+        else:
+            left[0] -= gpus
+            left[1] -= cpus
+            left[2] -= memory_gb
+
+
+def _give(snapshot: Snapshot, allocation: Allocation, room: Room) -> None:
+    """Add what a job holds now."""
+    free, index = snapshot.free, snapshot.nodes.index
+    for node, gpus, _, cpus, memory_gb in allocation.shares:
+        at = index[node]
+        left = room.get(at)
+        if left is None:
+            left = room[at] = [free.gpus[at], free.cpus[at], free.memory_gb[at]]
+        left[0] += gpus
+        left[1] += cpus
+        left[2] += memory_gb
+
+
+def _over_allocated(node: str, left: list[float]) -> PlanError:
+    names = zip(("GPUs", "CPUs", "GB of memory"), left, strict=True)
+    short = ", ".join(f"{-amount:g} {what}" for what, amount in names if amount < -EPSILON)
+    return PlanError(f"node {node} is over-allocated by {short}")

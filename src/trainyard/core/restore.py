@@ -1,0 +1,110 @@
+"""A yard from a snapshot file, and one decision on it in the form of the contract."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from trainyard.core.events import DecisionDue, Instruction, JobStopped, JobSubmitted, Retune, Start, Stop
+from trainyard.core.yard import Yard
+from trainyard.files.snapshot import SnapshotJob, SnapshotSpec
+from trainyard.model.allocation import Allocation, Plan
+from trainyard.policy.choose.reasons import waiting_reasons
+from trainyard.policy.policy import Policy
+from trainyard.state.jobs import Column
+from trainyard.state.snapshot import Snapshot
+
+C = Column
+
+
+class Replaceable:
+    """Stands where the yard expects its policy, so that a restored yard can be asked about any policy."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.policy: Policy | None = None
+        self.decision_ms = 0.0
+        self.notes: Mapping[str, object] = {}
+
+    def __call__(self, snapshot: Snapshot) -> Plan:
+        """Return the fixed plan until there is a policy to ask."""
+        if self.policy is None:
+            return self.plan
+        began = time.perf_counter()
+        plan = self.policy.decide(snapshot)
+        self.decision_ms = (time.perf_counter() - began) * 1e3
+        self.notes = plan.notes
+        return plan
+
+
+def restore(spec: SnapshotSpec) -> tuple[Yard, Replaceable]:
+    """Build a yard in the state that a snapshot describes."""
+    arrived = [entry for entry in spec.jobs if entry.job.arrival_s <= spec.now_s]
+    held = {entry.job.job_id: entry.allocation for entry in arrived if entry.allocation is not None}
+    decide = Replaceable(Plan(changes=held))
+    yard = Yard(spec.cluster, decide)
+    for entry in arrived:
+        yard.handle(JobSubmitted(entry.job.arrival_s, entry.job))
+        _set_progress(yard, entry)
+    yard.handle(DecisionDue(spec.now_s))
+    return yard, decide
+
+
+def _set_progress(yard: Yard, entry: SnapshotJob) -> None:
+    data, row = yard.table.data, yard.table.row_of[entry.job.job_id]
+    data[C.ATTAINED, row] = entry.attained_gpu_s
+    if entry.remaining_samples is not None:
+        data[C.REMAINING, row] = entry.remaining_samples
+    elif entry.remaining_s is not None:
+        data[C.REMAINING, row] = entry.remaining_s * data[C.REFERENCE_RATE, row]
+
+
+def answer(restored: tuple[Yard, Replaceable], policy: Policy, now_s: float) -> dict[str, object]:
+    """Let a policy decide on a restored yard and describe the outcome."""
+    yard, decide = restored
+    decide.policy = policy
+    yard.snapshot(now_s).still = False  # what is there was not this policy's decision
+    predicted = {i.job_id: i for i in _settle(yard, yard.handle(DecisionDue(now_s)), now_s)}
+    plan = {
+        job_id: describe(yard, job_id, allocation, predicted.get(job_id), now_s)
+        for job_id, allocation in sorted(yard.target.items(), key=lambda item: yard.records[item[0]].seq)
+    }
+    waiting = waiting_reasons(yard.snapshot(now_s), policy)
+    notes: dict[str, object] = {"notes": dict(decide.notes)} if decide.notes else {}
+    return {"plan": plan, "waiting": waiting, "decision_ms": decide.decision_ms, **notes}
+
+
+def _settle(yard: Yard, instructions: list[Instruction], now_s: float) -> list[Start | Retune]:
+    """Confirm every stop at once; return what starts."""
+    started: list[Start | Retune] = []
+    for instruction in instructions:
+        if isinstance(instruction, Stop):
+            started += _settle(yard, yard.handle(JobStopped(now_s, instruction.job_id)), now_s)
+        elif isinstance(instruction, (Start, Retune)):
+            started.append(instruction)
+    return started
+
+
+def describe(
+    yard: Yard, job_id: str, allocation: Allocation, change: Start | Retune | None, now_s: float
+) -> dict[str, object]:
+    """Describe one planned job."""
+    row = yard.table.row_of[job_id]
+    rate = float(yard.table.data[C.RATE, row])
+    left = float(yard.table.data[C.REMAINING, row])
+    workers: dict[str, int] = {}
+    for share in allocation.shares:
+        gpu_type = yard.nodes.types[yard.nodes.type[yard.nodes.index[share.node]]]
+        workers[gpu_type] = workers.get(gpu_type, 0) + share.gpus
+    split = yard.speed.batch_split(yard.records[job_id].job, allocation)
+    more: dict[str, object] = {} if split is None else {"batch": split}
+    return more | {
+        "workers": {gpu_type: gpus for gpu_type, gpus in workers.items() if gpus},
+        "servers": sum(share.servers for share in allocation.shares),
+        "nodes": {
+            s.node: {"gpus": s.gpus, "servers": s.servers, "cpus": s.cpus, "memory_gb": s.memory_gb}
+            for s in allocation.shares
+        },
+        "samples_per_s": rate,
+        "finish_s": change.finish_s if change is not None else now_s + left / rate,
+    }

@@ -1,0 +1,71 @@
+"""Recompute the yard's bookkeeping from scratch and compare. Tests run this after every event."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trainyard.core.states import TERMINAL, State
+from trainyard.core.yard import Yard
+from trainyard.errors import TrainyardError
+from trainyard.state.jobs import Column
+from trainyard.state.room import Room
+
+
+def _require(truth: object, what: str) -> None:
+    if not truth:
+        raise TrainyardError(f"the yard is inconsistent: {what}")
+
+
+def validate(yard: Yard) -> None:
+    """Raise TrainyardError if any of the yard's books disagree."""
+    _require(set(yard.table.row_of) == set(yard.records), "table and records name the same jobs")
+    for row, job in enumerate(yard.table.jobs):
+        _require(yard.table.row_of[job.job_id] == row, f"row of {job.job_id}")
+    waiting = list(yard.waiting)
+    _require(sorted(waiting + list(yard.target)) == sorted(yard.records), "every job waits or has a target")
+    in_order = sorted(waiting, key=lambda job_id: yard.records[job_id].seq)
+    _require(waiting == in_order, "waiting jobs are in order of submission")
+    _validate_states(yard)
+    _validate_capacity(yard)
+
+
+def _validate_states(yard: Yard) -> None:
+    for job_id, record in yard.records.items():
+        _require(record.state not in TERMINAL, f"{job_id} is over but active")
+        holds = record.state in (State.RUNNING, State.STOPPING)
+        _require(
+            (record.occupies is not None) == holds, f"{job_id} is {record.state} and holds {record.occupies}"
+        )
+        if record.state is State.RUNNING and job_id not in yard.pending:
+            _require(yard.target.get(job_id) == record.occupies, f"{job_id} runs as planned")
+        row = yard.table.row_of[job_id]
+        target = yard.target.get(job_id)
+        _require(yard.table.data[Column.GIVEN, row] == (target.gpus if target else 0), f"GPUs of {job_id}")
+        _require(
+            (yard.table.data[Column.RATE, row] > 0) == (record.state is State.RUNNING), f"rate of {job_id}"
+        )
+        if target is not None:
+            _require(
+                record.job.least_gpus <= target.gpus <= record.job.most_gpus, f"gang of {job_id} is whole"
+            )
+
+
+def _validate_capacity(yard: Yard) -> None:
+    free = Room.all_of(yard.nodes)
+    held = Room.all_of(yard.nodes)
+    for allocation in yard.target.values():
+        free.take(yard.nodes.index, allocation.shares)
+    for record in yard.records.values():
+        if record.occupies is not None:
+            held.take(yard.nodes.index, record.occupies.shares)
+    for node in yard.down:
+        i = yard.nodes.index[node]
+        _require(free.gpus[i] == yard.nodes.gpus[i], f"nothing is planned on {node}, which is down")
+        free.add(i, -free.gpus[i], -free.cpus[i], -free.memory_gb[i])
+    _require(yard.free.gpus == free.gpus and yard.free.total == free.total, "free GPUs add up")
+    _require(yard.free.levels == free.levels, "nodes are grouped by free GPUs")
+    _require(np.allclose(yard.free.cpus, free.cpus, atol=1e-6), "free CPUs add up")
+    _require(np.allclose(yard.free.memory_gb, free.memory_gb, atol=1e-6), "free memory adds up")
+    for books in (free, held):
+        enough = min(books.gpus) >= 0 and min(books.cpus) >= -1e-6 and min(books.memory_gb) >= -1e-6
+        _require(enough, "no resource is over-allocated")

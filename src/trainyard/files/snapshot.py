@@ -1,0 +1,128 @@
+"""Snapshot files: the state of a cluster and its jobs at one moment, for one decision."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from trainyard.errors import did_you_mean
+from trainyard.files.checking import check
+from trainyard.files.cluster import build_cluster
+from trainyard.files.document import load_document
+from trainyard.files.job_check import JobCheck
+from trainyard.files.job_reading import JobReader
+from trainyard.files.position import Position
+from trainyard.files.reading import StrPath
+from trainyard.model.allocation import Allocation, Share
+from trainyard.model.cluster import Cluster, Node
+from trainyard.model.job import Job
+from trainyard.model.profile import Profile
+
+if TYPE_CHECKING:
+    from trainyard.files.schemas import DecidedEntry, ProgressEntry, ShareEntry
+
+SLACK = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotJob:
+    """A job and how far it is."""
+
+    job: Job
+    remaining_samples: float | None = None
+    remaining_s: float | None = None
+    attained_gpu_s: float = 0.0
+    allocation: Allocation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotSpec:
+    """All that a decision needs to know."""
+
+    now_s: float
+    cluster: Cluster
+    jobs: tuple[SnapshotJob, ...]
+
+
+def load_snapshot(path: StrPath, profiles: Mapping[str, Profile] | None = None) -> SnapshotSpec:
+    """Read a snapshot; "-" is the standard input. `profiles` are the models that its jobs may name."""
+    from trainyard.files import schemas
+
+    data, place = load_document(path, "a snapshot: now_s, cluster, jobs")
+    given = check(schemas.SNAPSHOT, data, place)
+    cluster = build_cluster(given["cluster"], place.at("cluster"))
+    reader, holdings = JobReader(profiles or {}, JobCheck(cluster)), _Holdings(cluster)
+    jobs: list[SnapshotJob] = []
+    for i, entry in enumerate(given["jobs"]):
+        here = place.at("jobs", i)
+        progress = check(schemas.PROGRESS, entry, here)
+        job = reader.read(entry, here)
+        check_remaining(job, progress, here)
+        shares = progress.get("allocation")
+        allocation = holdings.add(job, shares, here.at("allocation")) if shares else None
+        left, left_s = progress.get("remaining_samples"), progress.get("remaining_s")
+        jobs.append(SnapshotJob(job, left, left_s, progress.get("attained_gpu_s", 0.0), allocation))
+    return SnapshotSpec(given["now_s"], cluster, tuple(sorted(jobs, key=lambda entry: entry.job.arrival_s)))
+
+
+def check_remaining(job: Job, progress: ProgressEntry | DecidedEntry, place: Position) -> None:
+    """Refuse more work left than there was, and work in another unit than the job's."""
+    samples, seconds = progress.get("remaining_samples"), progress.get("remaining_s")
+    if samples is not None and seconds is not None:
+        raise place.error("remaining_samples and remaining_s are both given; give one of them", "remaining_s")
+    if samples is not None and job.samples is None:
+        raise place.error("the job's work is given as duration_s; give remaining_s", "remaining_samples")
+    if samples is not None and job.samples is not None and samples > job.samples:
+        what = f"{samples:g} is more than the job's samples; it must be at most {job.samples:g}"
+        raise place.error(what, "remaining_samples")
+    if seconds is not None and job.duration_s is not None and seconds > job.duration_s:
+        what = f"{seconds:g} is more than the job's duration_s; it must be at most {job.duration_s:g}"
+        raise place.error(what, "remaining_s")
+
+
+class _Holdings:
+    """What the jobs of a snapshot hold of each node."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._nodes = {node.node_id: node for node in cluster.nodes}
+        self._held: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
+
+    def add(self, job: Job, shares: Mapping[str, ShareEntry], place: Position) -> Allocation:
+        """Make a job's allocation, which must suit the job and leave no node with less than nothing."""
+        allocation = Allocation(tuple(self._share(job, n, shares[n], place) for n in shares))
+        if not job.least_gpus <= allocation.gpus <= job.most_gpus:
+            right = f"{job.least_gpus}" + (f" to {job.most_gpus}" if job.elastic else "")
+            raise place.error(f"{allocation.gpus} GPUs in all; job '{job.job_id}' must have {right}")
+        return allocation
+
+    def _share(self, job: Job, node_id: str, given: ShareEntry, place: Position) -> Share:
+        node = self._nodes.get(node_id)
+        if node is None:
+            raise place.error(f"unknown node '{node_id}'{did_you_mean(node_id, self._nodes)}", node_id)
+        gpus = given["gpus"]
+        if gpus and job.gpu_type not in ("", node.gpu_type):
+            what = f"the node has {node.gpu_type} GPUs; job '{job.job_id}' must run on {job.gpu_type}"
+            raise place.error(what, node_id)
+        servers = given.get("servers", 0)
+        apart = job.profile is not None and job.profile.apart
+        need = job.need(gpus, servers) if apart else (0.0, 0.0)
+        cpus = given.get("cpus", need[0] if apart else node.cpus / node.gpus * gpus)
+        memory_gb = given.get("memory_gb", need[1] if apart else node.memory_gb / node.gpus * gpus)
+        for name, has, least in (("cpus", cpus, need[0]), ("memory_gb", memory_gb, need[1])):
+            if has < least * (1 - SLACK):
+                what = f"{has:g} {name} are too few; the workers and servers there need {least:g}"
+                raise place.at(node_id).error(what, name)
+        share = Share(node_id, gpus, servers, cpus, memory_gb)
+        self._hold(share, node, place.at(node_id))
+        return share
+
+    def _hold(self, share: Share, node: Node, place: Position) -> None:
+        held = self._held[node.node_id]
+        had = (("gpus", node.gpus), ("cpus", node.cpus), ("memory_gb", node.memory_gb))
+        for i, (name, capacity) in enumerate(had):
+            held[i] += getattr(share, name)
+            if held[i] > capacity * (1 + SLACK):
+                what = f"the jobs up to this one hold {held[i]:g} {name} of this node; it has {capacity:g}"
+                raise place.error(what, name)

@@ -1,0 +1,1 @@
+"""Settings: on which clusters and jobs does DL2 learn, and by which is it judged?"""

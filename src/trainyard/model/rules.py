@@ -1,0 +1,17 @@
+"""The rules of a run: when decisions are taken, what starts cost, which seed, and when it ends."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How to run: see the options of the `simulate` command."""
+
+    round_s: float | None = None  # decisions are taken at multiples of this; None: whenever something changes
+    restart_s: float | None = None  # of every job; None: what its profile says
+    start_s: float = 0.0  # of every job's first start
+    seed: int = 0
+    until_s: float = math.inf

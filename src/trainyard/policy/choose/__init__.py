@@ -1,0 +1,1 @@
+"""Choose: who of the ranked and sized jobs runs now, and why do the others wait?"""

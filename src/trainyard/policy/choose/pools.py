@@ -1,0 +1,77 @@
+"""Which GPU type each job takes, on a cluster with several."""
+
+from __future__ import annotations
+
+from trainyard.model.cluster import by_speed
+from trainyard.state.capacity import held_mix, up_by_type
+from trainyard.state.jobs import Column
+from trainyard.state.snapshot import Snapshot
+
+
+class Pools:
+    """Walks down a ranking on a cluster with several GPU types: each job takes GPUs of one type if it can."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        held = held_mix(snapshot)
+        self.held: list[list[int]] = held.tolist()
+        self.left: list[int] = up_by_type(snapshot, held).tolist()
+        self.biggest = max(self.left)
+        self.order = by_speed(snapshot.nodes)
+
+    def take(self, row: int, gpus: int) -> int | None:
+        """Return the GPU type the job gets (-1: what it holds, or a mixture), or None if it does not fit."""
+        better = self._better(row, gpus)
+        if better is not None:
+            return self._from(better, gpus)
+        if self._keep(row, gpus):
+            return -1
+        constraint = int(self.snapshot.table.data[Column.TYPE, row])
+        if constraint >= 0:
+            return self._from(constraint, gpus)
+        for type_ in self.order:
+            if self.left[type_] >= gpus:
+                return self._from(type_, gpus)
+        return self._mixture(gpus) if gpus > self.biggest else None
+
+    def _from(self, type_: int, gpus: int) -> int | None:
+        if self.left[type_] < gpus:
+            return None
+        self.left[type_] -= gpus
+        return type_
+
+    def _better(self, row: int, gpus: int) -> int | None:
+        """Return a type with room where a job that runs with these GPUs would save more than its restart."""
+        snapshot, job = self.snapshot, self.snapshot.table.jobs[row]
+        if sum(self.held[row]) != gpus or job.gpu_type or job.particular:
+            return None
+        cells = snapshot.table.cells
+        rate = cells[Column.RATE][row]
+        if not rate > 0:
+            return None
+        left = cells[Column.REMAINING][row] - rate * max(snapshot.now_s - cells[Column.SINCE][row], 0.0)
+        at_most_s = left / rate - snapshot.restart_cost(job)
+        for type_ in self.order:
+            if self.held[row][type_] == gpus:
+                return None  # the rest is slower
+            if self.left[type_] >= gpus:
+                speed = float(snapshot.speed.curve(job, type_, gpus)[gpus])
+                if speed > 0 and left / speed < at_most_s:
+                    return type_
+        return None
+
+    def _keep(self, row: int, gpus: int) -> bool:
+        held = self.held[row]
+        if sum(held) != gpus or any(n > left for n, left in zip(held, self.left, strict=True)):
+            return False
+        self.left = [left - n for n, left in zip(held, self.left, strict=True)]
+        return True
+
+    def _mixture(self, gpus: int) -> int | None:
+        if sum(self.left) < gpus:
+            return None
+        for type_ in self.order:
+            part = min(gpus, self.left[type_])
+            self.left[type_] -= part
+            gpus -= part
+        return -1

@@ -1,0 +1,66 @@
+"""EASY backfilling: later jobs may pass the first one that does not fit, but never delay it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trainyard.model.allocation import Allocation
+from trainyard.policy.place.servers import EPSILON
+from trainyard.policy.stages import Place, Request
+from trainyard.state.jobs import Column
+from trainyard.state.room import Room
+from trainyard.state.snapshot import Snapshot
+
+C = Column
+
+
+class Reservation:
+    """When the head can start at the latest, and what stays free beside it from then on."""
+
+    def __init__(
+        self, snapshot: Snapshot, head: Request, free: Room, started: dict[str, Allocation], place: Place
+    ) -> None:
+        self.snapshot = snapshot
+        self.start_s = float("inf")
+        self.beside = free.copy()
+        for finish_s, allocation in self._releases(started):
+            self.beside.give(snapshot.nodes.index, allocation.shares)
+            probe = self.beside.copy()
+            if place.put(head, probe, snapshot.nodes, snapshot.rules.seed) is not None:
+                self.start_s, self.beside = finish_s, probe
+                break
+
+    def _releases(self, started: dict[str, Allocation]) -> list[tuple[float, Allocation]]:
+        snap = self.snapshot
+        rate = snap.table.column(C.RATE)
+        left = snap.remaining_samples()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ends = np.maximum(snap.table.column(C.SINCE), snap.now_s) + left / rate
+        row_of = snap.table.row_of
+        running = [(float(ends[row_of[j]]), j, a) for j, a in snap.target.items() if rate[row_of[j]] > 0]
+        soon = [(self.end_s(j, a), j, a) for j, a in started.items()]
+        return [(end, a) for end, _, a in sorted(running + soon, key=lambda r: (r[0], r[1]))]
+
+    def end_s(self, job_id: str, allocation: Allocation) -> float:
+        """Predicted finish of a job that starts now."""
+        snap = self.snapshot
+        row = snap.table.row_of[job_id]
+        return snap.now_s + float(snap.table.data[C.REMAINING, row]) / snap.speed.rate(
+            snap.table.jobs[row], allocation
+        )
+
+    def allows(self, job_id: str, allocation: Allocation) -> bool:
+        """Whether starting this job now leaves the head's start where it is; if so, count it in."""
+        if self.end_s(job_id, allocation) <= self.start_s:
+            return True
+        index = self.snapshot.nodes.index
+        for share in allocation.shares:
+            i = index[share.node]
+            if (
+                self.beside.gpus[i] < share.gpus
+                or self.beside.cpus[i] + EPSILON < share.cpus
+                or self.beside.memory_gb[i] + EPSILON < share.memory_gb
+            ):
+                return False
+        self.beside.take(index, allocation.shares)
+        return True

@@ -1,0 +1,1 @@
+"""Order: who goes first?"""

@@ -1,0 +1,27 @@
+"""Order: first come, first served."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from trainyard.model.arrays import Ints
+from trainyard.policy.stages import Fill, Order
+from trainyard.state.snapshot import Snapshot
+
+
+class Fifo(Order):
+    """First come, first served; running jobs are never disturbed."""
+
+    preemptive: ClassVar[bool] = False
+
+    def __init__(self, fill: Fill = "strict") -> None:
+        self.fill = fill
+
+    def rank(self, snapshot: Snapshot) -> Ints:
+        """Rank waiting jobs by submission."""
+        return snapshot.waiting_rows()
+
+    def heads(self, snapshot: Snapshot) -> Iterator[int]:
+        """Yield waiting jobs without looking at the whole queue."""
+        return map(snapshot.table.row_of.__getitem__, snapshot.waiting)

@@ -1,0 +1,111 @@
+"""Order: least attained service (Gu et al., Tiresias, NSDI'19)."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from itertools import pairwise
+from struct import pack, unpack
+from typing import ClassVar
+
+import numpy as np
+
+from trainyard.errors import InputError
+from trainyard.model.allocation import Wakes
+from trainyard.model.arrays import Floats, Ints
+from trainyard.policy.choose.walk import Keys
+from trainyard.policy.order.by_key import KeyOrder
+from trainyard.policy.stages import Changes
+from trainyard.state.jobs import Column
+from trainyard.state.snapshot import Snapshot
+
+C = Column
+
+SEQ_BITS = 40  # level and seq make one exact key: no ties, one sort
+
+
+DROPPED_BITS = 52 - 6  # of a double's fraction: what is left tells numbers apart that differ by 1.6%
+
+
+SLACK = 1e-6  # a job demoted exactly on time may lack a rounding error's worth of service
+
+
+class Las(KeyOrder):
+    """Least attained service first; with thresholds, discretised into queues (Tiresias, NSDI'19).
+
+    Service is GPU-time (`threshold_gpu_s`) or plain run time (`threshold_s`). Without thresholds, services
+    that differ by less than 2% count as equal: else jobs that are level would take turns at every event. With
+    thresholds, jobs that run come before jobs that wait inside a queue, then first come, first served; a job
+    that reaches the end of its queue moves on at that moment, not only when something else happens.
+    """
+
+    steady: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        queues: int | None = None,
+        threshold_gpu_s: tuple[float, ...] = (),
+        threshold_s: tuple[float, ...] = (),
+    ) -> None:
+        if threshold_gpu_s and threshold_s:
+            raise InputError("las takes threshold_gpu_s or threshold_s, not both")
+        limits = threshold_gpu_s or threshold_s
+        if any(a >= b for a, b in pairwise(limits)):
+            raise InputError(f"thresholds must grow, but are {':'.join(f'{x:g}' for x in limits)}")
+        if queues is not None and queues != len(limits) + 1:
+            raise InputError(f"{queues} queues need {queues - 1} thresholds (a:b:c), {len(limits)} given")
+        self.in_gpu_time = not threshold_s
+        self.limits: Floats = np.array(limits, dtype=np.float64) * (1 - SLACK)
+        self.limits_list: list[float] = self.limits.tolist()
+        self.ends: list[float] = (self.limits / (1 - SLACK)).tolist()
+
+    def _service(self, snapshot: Snapshot) -> Floats:
+        return snapshot.attained_gpu_s() if self.in_gpu_time else snapshot.executed_s()
+
+    def _queue(self, service: Floats) -> Ints:
+        queue: Ints = (service >= self.limits[0]).astype(np.int64)
+        for limit in self.limits[1:]:
+            queue += service >= limit
+        return queue
+
+    def key(self, snapshot: Snapshot) -> Keys:
+        """Attained service to 2%, or the queue it leads to and the place in it."""
+        service = self._service(snapshot)
+        if not self.limits.size:
+            level = service.view(np.int64) >> DROPPED_BITS
+        else:
+            level = self._queue(service)
+            level *= 2
+            level += snapshot.table.column(C.GIVEN) == 0
+        level <<= SEQ_BITS
+        level += snapshot.table.column(C.SEQ).astype(np.int64)
+        return level
+
+    def waiting_key(self, snapshot: Snapshot, row: int) -> float:
+        """Return the same of one job."""
+        service = self._served(snapshot, row)
+        if self.limits.size:
+            level = 2 * bisect_right(self.limits_list, service) + 1
+        else:
+            level = unpack("<q", pack("<d", service))[0] >> DROPPED_BITS
+        return (level << SEQ_BITS) + int(snapshot.table.cells[C.SEQ][row])
+
+    def wakes(self, snapshot: Snapshot, changes: Changes) -> Wakes:
+        """Return when each job will reach the end of each queue still before it."""
+        if not self.limits.size:
+            return ()
+        wakes: list[tuple[str, float]] = []
+        for job_id, allocation in changes.items():
+            if allocation is not None:
+                served = self._served(snapshot, snapshot.table.row_of[job_id])
+                speed = allocation.gpus if self.in_gpu_time else 1
+                after = ((limit - served) / speed for limit in self.ends if served < limit)
+                wakes += [(job_id, snapshot.now_s + wait_s) for wait_s in after]
+        return tuple(wakes)
+
+    def _served(self, snapshot: Snapshot, row: int) -> float:
+        """Service of one job up to now."""
+        cells = snapshot.table.cells
+        spent_s = snapshot.now_s - cells[C.GIVEN_SINCE][row]
+        if self.in_gpu_time:
+            return cells[C.ATTAINED][row] + cells[C.GIVEN][row] * spent_s
+        return cells[C.EXECUTED][row] + (spent_s if cells[C.GIVEN][row] else 0.0)

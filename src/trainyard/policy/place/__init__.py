@@ -1,0 +1,1 @@
+"""Place: on which nodes does each worker and parameter server run?"""

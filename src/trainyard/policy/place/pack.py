@@ -1,0 +1,53 @@
+"""Place stage: as few nodes as possible, best fit, one node if any has room."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from trainyard.model.allocation import Allocation
+from trainyard.model.cluster import NodeTable
+from trainyard.policy.place.fit import allocate, by_type, one_node
+from trainyard.policy.stages import Place, Request
+from trainyard.state.room import (
+    Room,
+    best_fit,
+    emptiest_nodes,
+    fewest_nodes,
+)
+
+
+class Pack(Place):
+    """Fewest nodes, best fit. `consolidate=require`: wait rather than span more nodes than necessary."""
+
+    def __init__(self, consolidate: Literal["prefer", "require"] = "prefer") -> None:
+        self.require = consolidate == "require"
+
+    def find(self, request: Request, free: Room, nodes: NodeTable, seed: int) -> Allocation | None:
+        """Place one gang."""
+        _, gpus, _, cpus, memory_gb, servers, _, _ = request
+        if free.total < gpus:
+            return None
+        if free.plain and cpus is None and memory_gb is None and not servers and len(nodes.types) == 1:
+            node = best_fit(free.levels, gpus)
+            if node is not None:  # the rest comes to the same, but takes longer
+                return nodes.proportional((node, gpus))
+        if request.server is not None:
+            together = one_node(request, free, nodes)
+            if together is not None:
+                return Allocation(tuple(together))
+        for usable in by_type(request, free, nodes):
+            parts = fewest_nodes(usable, request.gpus)
+            if parts is not None and not (self.require and self._scattered(request, nodes, len(parts))):
+                allocation = allocate(request, parts, free, nodes)
+                if allocation is None and not self.require:  # leave more room for servers elsewhere
+                    allocation = allocate(request, emptiest_nodes(usable, request.gpus) or parts, free, nodes)
+                if allocation is not None:
+                    return allocation
+        return None
+
+    def _scattered(self, request: Request, nodes: NodeTable, spanned: int) -> bool:
+        """Whether the gang would need fewer nodes in an empty cluster."""
+        if spanned == 1:
+            return False
+        empty = by_type(request, Room.all_of(nodes), nodes)
+        return any(len(fewest_nodes(usable, request.gpus) or ()) < spanned for usable in empty)

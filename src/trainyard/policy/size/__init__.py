@@ -1,0 +1,1 @@
+"""Size: how big is each job?"""

@@ -1,0 +1,158 @@
+"""Size stage: the doubling heuristic for ring jobs (Capes, Raheja, Kemertas, Mohomed, 2019).
+
+Every job starts with its smallest size; then, again and again, the job whose doubling saves most time per
+added GPU is doubled, as long as there is room and something to save. All-reduce likes powers of two: a plain
+"one more worker" would stop before 9 workers, which are slower than 8, and never see how good 16 are.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+
+from trainyard.model.allocation import Wakes
+from trainyard.model.arrays import Floats, Ints
+from trainyard.model.job import Job
+from trainyard.policy.choose.walk import greedy
+from trainyard.policy.size.hysteresis import settle
+from trainyard.policy.size.trials import explorer_for
+from trainyard.policy.stages import Changes, Size, Sizes
+from trainyard.state.beliefs import Beliefs, Learned, Told
+from trainyard.state.snapshot import Snapshot
+
+Seconds = Sequence[float]
+TRIALS = 4  # sizes to learn from: 1, 2, 4 and 8 workers
+
+
+class Doubling(Size):
+    """Doubles the job that gains most per GPU. `explore` learns speeds by trying 1, 2, 4 and 8 GPUs first."""
+
+    def __init__(
+        self,
+        mode: Literal["precompute", "explore"] = "precompute",
+        hysteresis: bool = True,
+        explore_s: float | None = None,
+    ) -> None:
+        self.explorer = explorer_for(mode == "explore", explore_s, "mode=explore")
+        self.hysteresis = hysteresis
+
+    def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
+        """Return GPUs for each ranked row."""
+        jobs, rows = snapshot.table.jobs, ranked.tolist()
+        beliefs: Beliefs = Told(snapshot) if self.explorer is None else Learned(snapshot)
+        options = [liked(jobs[row].least_gpus, beliefs.most(row)) for row in rows]
+        trials = granted(self._trials(snapshot, rows, options), options, snapshot.up_gpus)
+        seconds = _seconds(beliefs, rows, options, trials)
+        for j, size in trials.items():
+            first = options[j][0]
+            options[j] = (first, size) if size > first else (first,)
+        target = double(options, seconds, snapshot.up_gpus)
+        if self.hysteresis:
+            settle(beliefs, ranked, target, frozenset(trials))
+        return Sizes(target)
+
+    def smaller(self, job: Job, gpus: int) -> Iterator[int]:
+        """Sizes that an all-reduce likes."""
+        return (size for size in reversed(liked(job.least_gpus, gpus)) if size < gpus)
+
+    def wakes(self, snapshot: Snapshot, changes: Changes) -> Wakes:
+        """Return when trials end."""
+        return () if self.explorer is None else self.explorer.wakes(snapshot, changes)
+
+    def _trials(self, snapshot: Snapshot, rows: list[int], options: list[tuple[int, ...]]) -> dict[int, int]:
+        """Position in the ranking -> size to try, of all jobs that have something left to try."""
+        if self.explorer is None:
+            return {}
+        trials = {}
+        for j, (row, sizes) in enumerate(zip(rows, options, strict=True)):
+            profile = snapshot.table.jobs[row].profile
+            serves = profile is not None and profile.serves
+            trial = self.explorer.next(snapshot, row, [(w, w if serves else 0) for w in sizes[:TRIALS]])
+            if trial is not None:
+                trials[j] = trial[0]
+        return trials
+
+
+def granted(trials: dict[int, int], options: Sequence[tuple[int, ...]], gpus: int) -> dict[int, int]:
+    """Return the trials there is room for beside everybody's smallest size; the other jobs go on as usual."""
+    least = np.array([sizes[0] for sizes in options], dtype=np.float64)
+    runs = greedy(least, gpus)
+    left, kept = gpus - int(least[runs].sum()), {}
+    for j, size in trials.items():
+        if runs[j] and size - options[j][0] <= left:
+            left -= size - options[j][0]
+            kept[j] = size
+    return kept
+
+
+def _seconds(
+    beliefs: Beliefs, rows: list[int], options: list[tuple[int, ...]], trials: dict[int, int]
+) -> list[Seconds]:
+    """How long each job still takes at each of its sizes; a job on trial would give anything for its size."""
+    left: list[float] = beliefs.left.tolist()
+    # Seconds per sample by curve and sizes; the curve is kept too, so that its id stays its own.
+    paces: dict[tuple[int, tuple[int, ...]], tuple[Floats, list[float]]] = {}
+    seconds: list[Seconds] = []
+    for j, (row, sizes) in enumerate(zip(rows, options, strict=True)):
+        if j in trials:
+            seconds.append((math.inf, 0.0))
+            continue
+        curve = beliefs.curve(row)
+        known = paces.get((id(curve), sizes))
+        if known is None:
+            with np.errstate(divide="ignore"):
+                known = paces[id(curve), sizes] = (curve, (1.0 / curve[list(sizes)]).tolist())
+        work = left[row]
+        seconds.append([work * each for each in known[1]])
+    return seconds
+
+
+@lru_cache(maxsize=4096)
+def liked(least: int, most: int) -> tuple[int, ...]:
+    """Sizes that an all-reduce likes: the least, and the powers of two from there to the most."""
+    size, sizes = 1 << least.bit_length(), [least]
+    while size <= most:
+        sizes.append(size)
+        size *= 2
+    return tuple(sizes)
+
+
+def double(sizes: Sequence[tuple[int, ...]], seconds: Sequence[Seconds], gpus: int) -> Ints:
+    """Return GPUs of each job, 0 to wait.
+
+    `seconds[j][k]` is how long job j still takes at size `sizes[j][k]`. Jobs come in order of precedence:
+    when there is no room for all, later ones wait.
+    """
+    first = np.array([options[0] for options in sizes], dtype=np.float64)
+    chosen = greedy(first, gpus)
+    left = gpus - int(first[chosen].sum())
+    result: Ints = np.where(chosen, first, 0).astype(np.int64)
+    heap = [
+        (-gain, j, 0) for j in np.flatnonzero(chosen).tolist() if (gain := _gain(sizes[j], seconds[j], 0)) > 0
+    ]
+    heapq.heapify(heap)
+    while heap and left:
+        _, j, k = heap[0]
+        more = sizes[j][k + 1] - sizes[j][k]
+        if more <= left:
+            left -= more
+            result[j] = sizes[j][k + 1]
+            gain = _gain(sizes[j], seconds[j], k + 1)
+            if gain > 0:
+                heapq.heapreplace(heap, (-gain, j, k + 1))
+                continue
+        heapq.heappop(heap)  # what does not fit now will not fit later
+    return result
+
+
+def _gain(sizes: tuple[int, ...], seconds: Seconds, k: int) -> float:
+    """Seconds saved per GPU by the next doubling; 0 if there is none or it saves nothing."""
+    if k + 1 == len(sizes):
+        return 0.0
+    saved = seconds[k] - seconds[k + 1]
+    return saved / (sizes[k + 1] - sizes[k]) if saved > 0 else 0.0

@@ -1,0 +1,235 @@
+"""Size stage: SMD (Yu, Wu, Ji, Liu, INFOCOM'21): the paper's problem of one interval, at every decision.
+
+For each job the workers and servers with which it would end first, within what it may have at most (its
+reservation: `max_gpus`, and the CPUs and memory that go with so many GPUs); then a knapsack over what the
+jobs are worth when they end. Jobs that are worth nothing any more come last, in the order of the order stage.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from trainyard.errors import InputError
+from trainyard.model.arrays import Floats, Ints
+from trainyard.model.cluster import Node
+from trainyard.model.job import Job
+from trainyard.policy.size.hysteresis import settle
+from trainyard.policy.size.smd.inner import Demands, Problem, most_workers
+from trainyard.policy.size.smd.offline import smd_numbers
+from trainyard.policy.size.smd.rounding import Rounding
+from trainyard.policy.size.smd.utility import Deadline, Inverse, Linear, Sigmoid, Utility
+from trainyard.policy.stages import Size, Sizes
+from trainyard.solve.knapsack import Mask, exact, fill, frieze_clarke, lp_rounded
+from trainyard.state.beliefs import MOST_SERVERS, Told
+from trainyard.state.jobs import Column
+from trainyard.state.snapshot import Snapshot
+
+C = Column
+Solver = Literal["lp", "milp", "frieze-clarke"]
+UtilityName = Literal["sigmoid", "inverse", "linear", "step"]
+Charge = Literal["reserved", "used"]
+STEEPNESS = 10.0  # of the sigmoid, over the time until the deadline
+ROUNDING = 1e-9
+LEAST_EPS = 1e-3  # the grid has some 1 / eps points along each axis
+
+
+class Smd(Size):
+    """Sizes from SMD's inner problem, admission by its knapsack."""
+
+    refusal: ClassVar[str] = "is not admitted: jobs that are worth more have reserved what it would need"
+
+    def __init__(
+        self,
+        eps: float = 0.1,
+        solver: Solver = "lp",
+        k: int | None = None,
+        utility: UtilityName = "sigmoid",
+        patience: float = 4.0,
+        charge: Charge = "reserved",
+    ) -> None:
+        if patience <= 0:
+            raise InputError(f"patience={patience:g} is too small; give a number above 0")
+        if eps < LEAST_EPS:
+            raise InputError(f"eps={eps:g} is too small; give {LEAST_EPS:g} or more")
+        if k is not None and solver != "frieze-clarke":
+            raise InputError(f"k={k} has no meaning without solver=frieze-clarke; leave it out or add that")
+        self.eps, self.solver, self.k = eps, solver, k or 1
+        self.utility, self.patience, self.charge = utility, patience, charge
+
+    def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
+        """Return GPUs and servers for each ranked row; 0 where a job is not admitted."""
+        beliefs = Told(snapshot)
+        gpus, servers = self._numbers(beliefs, ranked)
+        settle(beliefs, ranked, gpus, frozenset(), servers)
+        worth = self._worth(beliefs, ranked, gpus, servers)
+        weights, capacity = self._weights(beliefs, ranked, gpus, servers)
+        admitted = self._outer(worth, weights, capacity)
+        fill(admitted, np.arange(ranked.size), weights, capacity)
+        return Sizes(np.where(admitted, gpus, 0), np.where(admitted, servers, 0))
+
+    def _numbers(self, beliefs: Told, ranked: Ints) -> tuple[Ints, Ints]:
+        """Workers and servers of each ranked job: one inner problem for all jobs that are alike."""
+        snapshot = beliefs.snapshot
+        kinds: dict[tuple[object, ...], int] = {}
+        of = np.empty(ranked.size, dtype=np.int64)
+        rows: list[int] = []  # one of each kind
+        for j, row in enumerate(ranked.tolist()):
+            job = snapshot.table.jobs[row]
+            most = job.most_gpus, beliefs.most(row)  # asked for, and there are of its type
+            key = (id(job.profile), job.least_gpus, most, beliefs.gpu_type(row), job.asked_per_gpu)
+            kind = kinds.setdefault(key, len(rows))
+            if kind == len(rows):
+                rows.append(row)
+            of[j] = kind
+        numbers = np.zeros((len(rows), 2), dtype=np.int64)
+        theta = [i for i, row in enumerate(rows) if _has_theta(snapshot.table.jobs[row])]
+        for i in sorted(set(range(len(rows))) - set(theta)):
+            numbers[i] = _tried(beliefs, rows[i])
+        if theta:
+            numbers[theta] = self._solved(beliefs, [rows[i] for i in theta])
+        return numbers[of, 0], numbers[of, 1]
+
+    def _solved(self, beliefs: Told, rows: list[int]) -> Ints:
+        """The better answer of two inner problems: on one node with its bandwidth, and over the network."""
+        best, speeds = np.ones((len(rows), 2), dtype=np.int64), np.zeros(len(rows))
+        demands = _demands(beliefs, rows)
+        for together in (False, True):
+            rounding = Rounding(np.random.default_rng(beliefs.snapshot.rules.seed))
+            found = smd_numbers(_problem(beliefs, rows, demands, together), rounding, self.eps)
+            for i, (row, w, p, fits) in enumerate(zip(rows, *found, strict=True)):
+                speed = beliefs.speed(row, int(w), int(p)) if fits else 0.0
+                if speed > speeds[i]:
+                    best[i], speeds[i] = (w, p), speed
+        return best
+
+    def _worth(self, beliefs: Told, ranked: Ints, gpus: Ints, servers: Ints) -> Floats:
+        """What each job is worth when it ends, if it gets what it should from now on."""
+        snapshot, table = beliefs.snapshot, beliefs.snapshot.table
+        speeds = np.array(
+            [beliefs.speed(row, g, p) for row, g, p in zip(ranked.tolist(), gpus, servers, strict=True)]
+        )
+        with np.errstate(divide="ignore"):
+            left_s = beliefs.left[ranked] / speeds
+        arrival = table.column(C.ARRIVAL)[ranked]
+        ideal_s = table.column(C.TOTAL)[ranked] / table.column(C.REFERENCE_RATE)[ranked]
+        due = np.array([table.jobs[row].deadline_s or np.nan for row in ranked.tolist()], dtype=np.float64)
+        limit_s = np.where(np.isnan(due), self.patience * ideal_s, np.maximum(due - arrival, ROUNDING))
+        worth = _utility(self.utility, limit_s)(snapshot.now_s - arrival + left_s)
+        return np.where(np.isfinite(left_s), worth * table.column(C.WEIGHT)[ranked], 0.0)
+
+    def _weights(self, beliefs: Told, ranked: Ints, gpus: Ints, servers: Ints) -> tuple[Floats, Floats]:
+        """GPUs, CPUs and GB that each job counts with, and those of the cluster."""
+        demands = _demands(beliefs, ranked.tolist())
+        capacity = _capacity(beliefs.snapshot)
+        used = demands.worker[:, :3] * gpus[:, None] + demands.server[:, :3] * servers[:, None]
+        weights = used if self.charge == "used" else np.maximum(demands.limit[:, :3], used)
+        # A job that may have more than there is can still have what it uses.
+        beyond = np.any(weights > capacity, axis=1, keepdims=True)
+        return np.where(beyond, used, weights), capacity
+
+    def _outer(self, worth: Floats, weights: Floats, capacity: Floats) -> Mask:
+        if self.solver == "lp":
+            return lp_rounded(worth, weights, capacity)
+        if self.solver == "milp":
+            return exact(worth, weights, capacity)
+        return frieze_clarke(worth, weights, capacity, self.k)
+
+
+def _utility(name: UtilityName, limit_s: Floats) -> Utility:
+    if name == "sigmoid":
+        return Sigmoid(1.0, STEEPNESS / limit_s, limit_s)
+    if name == "linear":
+        return Linear(limit_s)
+    return Deadline(limit_s) if name == "step" else Inverse()
+
+
+def _has_theta(job: Job) -> bool:
+    """Whether the speed of a job has the form of SMD's equations, with any number of workers from one."""
+    profile = job.profile
+    if profile is None or not profile.apart or profile.sync is None or job.least_gpus > 1:
+        return False
+    plain = not (profile.tables or profile.layers or profile.input)
+    return plain and profile.compute is not None and profile.sync.overlap == "sequential"
+
+
+def _problem(beliefs: Told, rows: list[int], demands: Demands, together: bool) -> Problem:
+    """The inner problem of jobs with servers, per sample: how much is left does not change the answer."""
+    nodes, jobs = beliefs.snapshot.nodes, [beliefs.snapshot.table.jobs[row] for row in rows]
+    largest: dict[int, Node] = {}  # by GPU type
+    network: dict[int, float] = {}
+    for node, type_ in zip(nodes.cluster.nodes, nodes.type.tolist(), strict=True):
+        network[type_] = min(network.get(type_, np.inf), node.network_gbps)
+        if type_ not in largest or node.gpus > largest[type_].gpus:
+            largest[type_] = node
+    if together:
+        places = [largest[beliefs.gpu_type(row)] for row in rows]
+        whole = np.array([(n.gpus, n.cpus, n.memory_gb, np.inf, np.inf) for n in places])
+        demands = Demands(demands.worker, demands.server, np.minimum(demands.limit, whole))
+    factors = np.zeros((len(rows), 7))
+    for i, (row, job) in enumerate(zip(rows, jobs, strict=True)):
+        profile, type_ = job.profile, beliefs.gpu_type(row)
+        assert profile is not None
+        assert profile.sync is not None
+        assert profile.compute is not None
+        sync, each_s = profile.sync, beliefs.snapshot.speed.per_sample_s(profile, type_)
+        gbps = largest[type_].intra_gbps if together else network[type_]
+        alpha = sync.async_share if sync.mode == "async" else 1.0
+        wire_s = 2 * sync.eta[2] * alpha * sync.gradient_mb * 8e-3 / gbps
+        fixed_s, batch_s = sync.eta[1] * profile.compute.fixed_s, sync.eta[0] * profile.batch * each_s
+        one, two = sync.worker_overhead_s, sync.server_overhead_s
+        # constant, w, p, w/p, p/w, 1/w, 1/p: a step of all workers together, or of each worker
+        strong = (fixed_s, one, two, wire_s, 0.0, batch_s, 0.0)
+        weak = (one, 0.0, 0.0, 0.0, two, fixed_s + batch_s, wire_s)
+        factors[i] = strong if profile.scaling == "strong" else weak
+        factors[i] /= profile.batch
+    constant, a, b, c, d, e, f = factors.T
+    return Problem(constant, a, b, c, d, e, f, demands)
+
+
+def _demands(beliefs: Told, rows: list[int]) -> Demands:
+    """GPUs, CPUs and GB of a worker, of a server and at most; then the numbers of both at most."""
+    capacity = _capacity(beliefs.snapshot)
+    share = capacity / max(capacity[0], 1.0)  # what goes with one GPU
+    asked = np.empty((len(rows), 7))
+    for i, row in enumerate(rows):
+        job = beliefs.snapshot.table.jobs[row]
+        server = job.profile.server if job.profile is not None and job.profile.apart else None
+        held = (server.cpus, server.memory_gb) if server is not None else (0.0, 0.0)
+        asked[i] = *job.asked_per_gpu, *held, job.least_gpus, beliefs.most(row), job.most_gpus
+    own, held_by_server, (least, most, servers) = asked[:, :2], asked[:, 2:4], asked[:, 4:].T
+    none, one = np.zeros((len(rows), 1)), np.ones((len(rows), 1))
+    worker = np.hstack([one, np.where(np.isnan(own), share[1:], own), one, none])
+    server_rows = np.hstack([none, held_by_server, none, one])
+    smallest = worker[:, :3] * least[:, None] + server_rows[:, :3]
+    # A job without servers of its own may have what it asks for with all its GPUs.
+    wanted = np.where(held_by_server.any(axis=1, keepdims=True), 0.0, worker[:, :3] * most[:, None])
+    limit = np.maximum(np.minimum(np.maximum(most[:, None] * share, wanted), capacity), smallest)
+    numbers = np.column_stack([most, np.minimum(servers, MOST_SERVERS)])
+    return Demands(worker, server_rows, np.hstack([limit, numbers]))
+
+
+def _capacity(snapshot: Snapshot) -> Floats:
+    """GPUs, CPUs and GB of the nodes that are up, as far as the GPUs tell."""
+    nodes = snapshot.nodes
+    all_gpus = max(int(nodes.gpus.sum()), 1)
+    up = snapshot.up_gpus / all_gpus
+    return np.array([snapshot.up_gpus, up * float(nodes.cpus.sum()), up * float(nodes.memory_gb.sum())])
+
+
+def _tried(beliefs: Told, row: int) -> tuple[int, int]:
+    """The best numbers of a job whose speed has any form, by trying all."""
+    job = beliefs.snapshot.table.jobs[row]
+    if not beliefs.apart(row):
+        demands = _demands(beliefs, [row])
+        most = max(job.least_gpus, int(most_workers(demands, np.zeros(1))[0] + ROUNDING))
+        return job.least_gpus + int(beliefs.curve(row)[job.least_gpus : most + 1].argmax()), 0
+    speeds = beliefs.surface(row)
+    demands = _demands(beliefs, [row])
+    workers, servers = np.indices(speeds.shape).reshape(2, -1, 1)
+    need = demands.worker * workers + demands.server * servers
+    fits = np.all(need <= demands.limit * (1 + ROUNDING), axis=1)
+    fits &= (workers[:, 0] >= job.least_gpus) & (servers[:, 0] >= 1)
+    best = int(np.where(fits, speeds.reshape(-1), -1.0).argmax())
+    return int(workers[best, 0]), int(servers[best, 0])

@@ -1,0 +1,113 @@
+"""Size stage: tasks go where they save most waiting until the next round, looking a few tasks ahead.
+
+What a job with work for L rounds at its peak speed loses in a round, when it runs at r of that speed, is
+
+    min(1, L / r) - min(L, r)        rounds: the time that it is still there, less the work that it gets done
+
+and without rounds 1 - r at any moment. Every job starts with its fewest workers and one server. Then, again
+and again, the step of up to eight workers and servers that saves most of this per share of the cluster is
+taken, whosever it is. The sum of all losses is the total of completion times over the ideal.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+
+from trainyard.model.arrays import Floats, Ints
+from trainyard.policy.size.growth import Vector
+from trainyard.policy.size.hysteresis import settle
+from trainyard.policy.size.lookahead import NEVER, Grower, Numbers, after, growers_of, smallest
+from trainyard.policy.stages import Size, Sizes
+from trainyard.state.beliefs import Told
+from trainyard.state.snapshot import Snapshot
+
+FEW = 1e-9  # of the peak speed, or of a round: as good as nothing
+
+
+class Steepest(Size):
+    """Gives the tasks, up to `ahead` at once, that save most waiting per share of the cluster."""
+
+    def __init__(self, ahead: int = 8, hysteresis: bool = True) -> None:
+        self.ahead = ahead
+        self.hysteresis = hysteresis
+
+    def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
+        """Return GPUs and servers for each ranked row."""
+        beliefs = Told(snapshot)
+        growers = growers_of(beliefs, ranked)
+        left = beliefs.left[ranked].tolist()
+        losses = [
+            losses_of(grower.speeds, work, snapshot.rules.round_s) * grower.weight
+            for grower, work in zip(growers, left, strict=True)
+        ]
+        target = steepest(growers, losses, self.ahead)
+        gpus, servers = target[:, 0], target[:, 1]
+        if self.hysteresis:
+            settle(beliefs, ranked, gpus, frozenset(), servers)
+        return Sizes(gpus, servers)
+
+
+def losses_of(speeds: Floats, work: float, round_s: float | None) -> Floats:
+    """Return what a job loses until the next round, by its size."""
+    peak = max(float(speeds.max()), FEW)
+    part = speeds / peak
+    return lost(part, np.array(work / (peak * round_s))) if round_s else 1.0 - part
+
+
+def lost(part: Floats, left: Floats) -> Floats:
+    """Return what a job loses in a round at a part of its peak speed, with work left for so many rounds."""
+    part = np.maximum(part, FEW)
+    loss: Floats = np.minimum(1.0, left / part) - np.minimum(left, part)
+    return loss
+
+
+def steepest(growers: list[Grower], losses: list[Floats], ahead: int) -> Ints:
+    """Return workers and servers of each job, none to wait; earlier jobs come first when room is short."""
+    room, sizes = smallest(growers)
+    steps = _Steps(ahead)
+    heap = [
+        (-gain, i, step)
+        for i, size in enumerate(sizes)
+        if size != NEVER
+        for gain, step in [steps.best(growers[i], losses[i], size, room)]
+        if gain > 0
+    ]
+    heapq.heapify(heap)
+    while heap:
+        _, i, step = heap[0]
+        grower, size = growers[i], sizes[i]
+        left = after(room, grower, step)
+        if min(left) >= 0:  # room only shrinks, so what still fits is still the best
+            room, sizes[i] = left, (size[0] + step[0], size[1] + step[1])
+        gain, step = steps.best(grower, losses[i], sizes[i], room)
+        if gain > 0:
+            heapq.heapreplace(heap, (-gain, i, step))
+        else:
+            heapq.heappop(heap)
+    return np.array(sizes, dtype=np.int64).reshape(-1, 2)
+
+
+class _Steps:
+    """All steps of up to so many tasks."""
+
+    def __init__(self, ahead: int) -> None:
+        self.reach = ahead + 1
+        self.workers, self.servers = np.indices((self.reach, self.reach))
+        tasks = self.workers + self.servers
+        self.allowed = (tasks > 0) & (tasks <= ahead)
+
+    def best(self, grower: Grower, loss: Floats, size: Numbers, room: Vector) -> tuple[float, Numbers]:
+        """Return what the best step that fits saves per share of the cluster, and the step."""
+        near = loss[size[0] : size[0] + self.reach, size[1] : size[1] + self.reach]
+        workers, servers = (a[: near.shape[0], : near.shape[1]] for a in (self.workers, self.servers))
+        takes = [workers * w + servers * p for w, p in zip(grower.worker, grower.server, strict=True)]
+        fits = self.allowed[: near.shape[0], : near.shape[1]].copy()
+        for part, free in zip(takes, room, strict=True):
+            fits &= part <= free
+        share = np.maximum(np.maximum(takes[0], takes[1]), takes[2])
+        gains = np.where(fits, near[0, 0] - near, 0.0) / np.where(fits, share, 1.0)
+        at = int(gains.argmax())
+        step_w, step_p = divmod(at, near.shape[1])
+        return float(gains.flat[at]), (step_w, step_p)

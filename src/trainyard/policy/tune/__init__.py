@@ -1,0 +1,1 @@
+"""Tune: how much CPU and memory goes with each GPU?"""

@@ -1,0 +1,1 @@
+"""Types: how many workers of which GPU types does each job get?"""

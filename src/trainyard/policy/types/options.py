@@ -1,0 +1,78 @@
+"""Gangs of the size that jobs ask for, all workers on one GPU type: how fast, and what they take.
+
+Each job has one option per GPU type. A gang that no type could ever hold has a single option, which takes the
+fastest types first.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from trainyard.model.arrays import Floats, Ints
+from trainyard.model.cluster import NodeTable, by_speed
+from trainyard.model.job import Job
+from trainyard.state.jobs import Column
+from trainyard.state.snapshot import Snapshot
+
+
+class Gangs(NamedTuple):
+    """Rules of some jobs."""
+
+    speed: Floats  # (jobs, options): samples/s; 0 where there is no such option
+    use: Ints  # (jobs, options, types): GPUs that each takes
+
+
+def gangs_of(snapshot: Snapshot, ranked: Ints, capacity: Ints) -> Gangs:
+    """Rules of the ranked jobs within the capacity of the cluster."""
+    types, table = capacity.size, snapshot.table
+    speed: Floats = np.zeros((ranked.size, types))
+    use: Ints = np.zeros((ranked.size, types, types), dtype=np.int64)
+    known: dict[tuple[object, ...], tuple[Floats, Ints]] = {}
+    for j, row in enumerate(ranked.tolist()):
+        job = table.jobs[row]
+        key = (id(job.profile), job.gpus, job.gpu_type, *job.asked_per_gpu)
+        found = known.get(key)
+        if found is None:
+            found = known[key] = _options(snapshot, job, int(table.cells[Column.TYPE][row]), capacity)
+        speed[j], use[j] = found
+    return Gangs(speed, use)
+
+
+def room_for(job: Job, own_type: int, nodes: NodeTable, capacity: Ints) -> Ints:
+    """GPUs of each type that a job could use at most, given the CPUs and memory it wants with each."""
+    room = capacity
+    if job.particular:
+        beside = nodes.gpus.astype(np.float64)
+        for asked, there in zip(job.asked_per_gpu, (nodes.cpus, nodes.memory_gb), strict=True):
+            if asked:
+                beside = np.minimum(beside, np.floor(there / asked + 1e-9))
+        most = np.bincount(nodes.type, weights=beside, minlength=capacity.size).astype(np.int64)
+        room = np.minimum(room, most)
+    if own_type >= 0:
+        room = np.where(np.arange(capacity.size) == own_type, room, 0)
+    return room
+
+
+def _options(snapshot: Snapshot, job: Job, own_type: int, capacity: Ints) -> tuple[Floats, Ints]:
+    nodes, types = snapshot.nodes, capacity.size
+    speed: Floats = np.zeros(types)
+    use: Ints = np.zeros((types, types), dtype=np.int64)
+    room = room_for(job, own_type, nodes, capacity)
+    for t in np.flatnonzero(room >= job.gpus).tolist():
+        use[t, t] = job.gpus
+        speed[t] = snapshot.speed.curve(job, t, job.gpus)[job.gpus]
+    at_best = room_for(job, own_type, nodes, nodes.gpus_of_type)
+    if at_best.max() < job.gpus <= room.sum():
+        use[0] = _fastest_first(job.gpus, room, nodes)
+        shapes = snapshot.speed.proportional(use[:1], np.array([job.servers]))
+        speed[0] = snapshot.speed.bulk(job.profile, shapes)[0]
+    return speed, use
+
+
+def _fastest_first(gpus: int, room: Ints, nodes: NodeTable) -> Ints:
+    mix: Ints = np.zeros_like(room)
+    for t in by_speed(nodes):
+        mix[t] = min(int(room[t]), gpus - int(mix.sum()))
+    return mix

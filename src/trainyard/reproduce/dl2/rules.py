@@ -1,0 +1,184 @@
+"""Who serves the jobs of the DL2 experiments: policies of ours, and simple rules that any of them must beat.
+
+The rules live here because nobody would run a cluster by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from trainyard.model.arrays import Floats, Ints
+from trainyard.model.job import Job
+from trainyard.model.profile import Profile
+from trainyard.model.speed import SpeedModel
+from trainyard.policy.grammar import parse_policy
+from trainyard.policy.order.srtf import Srtf
+from trainyard.policy.policy import Policy
+from trainyard.policy.size.growth import ALL, Vector, capacity, tasks_of, without
+from trainyard.policy.size.optimus import grow, growths_of
+from trainyard.policy.stages import Size, Sizes
+from trainyard.profiling.scaling import fit_scaling
+from trainyard.state.beliefs import Told
+from trainyard.state.snapshot import Snapshot
+
+RUNS = 8  # of each kind of job, short ones, from which Optimus fits its speeds
+MOST_PROFILED = 10  # workers, and servers, of such a run
+NOISE = 0.05  # standard deviation of a speed measured there
+ROUNDING = 1e-9
+
+
+class AllTheyCanHave(Size):
+    """The first job takes pairs of worker and server up to its limit, then the next, while there is room."""
+
+    def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
+        """Return as many servers as workers."""
+        room, pairs = ALL, []
+        for job, worker, server in _tasks(snapshot, ranked):
+            pair, count = without(worker, server, -1), 0
+            while count < job.most_gpus and min(left := without(room, pair, 1)) >= 0:
+                room, count = left, count + 1
+            pairs.append(count)
+        sizes = np.array(pairs, dtype=np.int64)
+        return Sizes(sizes, sizes)
+
+
+class TetrisTasks(Size):
+    """Tetris (Grandl et al., SIGCOMM'14) with pairs of worker and server as tasks.
+
+    Each node in turn takes the task that fits and has the highest score: the dot product of what it needs and
+    what is free, less the work left of its job, weighted so that both count the same on average.
+    """
+
+    def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
+        """Return as many servers as workers."""
+        jobs, nodes = [snapshot.table.jobs[row] for row in ranked], snapshot.nodes
+        room = np.column_stack([nodes.gpus, nodes.cpus, nodes.memory_gb]).astype(np.float64)
+        need = np.array([(1.0, *job.need(1, 1)) for job in jobs]).reshape(-1, 3)
+        work = snapshot.remaining_s()[ranked] * (need / room.sum(axis=0)).sum(axis=1)
+        most, count = np.array([job.most_gpus for job in jobs]), np.zeros(len(jobs), dtype=np.int64)
+        for whole in room:
+            if (count == most).all():
+                break
+            free = whole.copy()
+            while (fits := (need <= free + ROUNDING).all(axis=1) & (count < most)).any():
+                aligned = (need / whole) @ (free / whole)
+                score = aligned - work * (aligned[fits].mean() / max(work[fits].mean(), ROUNDING))
+                best = int(np.where(fits, score, -np.inf).argmax())
+                count[best] += 1
+                free -= need[best]
+        return Sizes(count, count)
+
+
+class OneWorker(Size):
+    """Everybody has one worker and one server; then servers are dealt out in turn while there is room."""
+
+    def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
+        """Return one worker or none, and servers."""
+        room, tasks = ALL, _tasks(snapshot, ranked)
+        servers: Ints = np.zeros(len(tasks), dtype=np.int64)
+        for i, (_, worker, server) in enumerate(tasks):
+            left = without(without(room, worker, 1), server, 1)
+            if min(left) >= 0:
+                room, servers[i] = left, 1
+        workers = servers.copy()
+        going = np.flatnonzero(workers).tolist()
+        while going:
+            still = []
+            for i in going:
+                job, _, server = tasks[i]
+                left = without(room, server, 1)
+                if servers[i] < job.most_gpus and min(left) >= 0:
+                    room = left
+                    servers[i] += 1
+                    still.append(i)
+            going = still
+        return Sizes(workers, servers)
+
+
+class ProfiledOptimus(Size):
+    """Optimus that knows of each kind of job a few short runs at random sizes, and what it fits to them."""
+
+    def __init__(self) -> None:
+        self.surfaces: dict[str, Floats] = {}  # by name of the profile
+
+    def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
+        """Return workers and servers."""
+        target = grow(growths_of(Profiled(snapshot, self.surfaces), ranked, {}))
+        return Sizes(target[:, 0], target[:, 1])
+
+
+class Profiled(Told):
+    """Speeds fitted to a few short runs of each profile, by name."""
+
+    def __init__(self, snapshot: Snapshot, surfaces: dict[str, Floats]) -> None:
+        super().__init__(snapshot)
+        self._surfaces = surfaces
+
+    def surface(self, row: int) -> Floats:
+        """Fit Optimus's speed function, once for all jobs of the kind."""
+        profile = self.snapshot.table.jobs[row].profile
+        assert profile is not None
+        if profile.name not in self._surfaces:
+            self._surfaces[profile.name] = _profiled(profile, super().surface(row))
+        return self._surfaces[profile.name]
+
+
+def _profiled(profile: Profile, true: Floats) -> Floats:
+    """What Optimus believes after its short runs; a kind of job has the same in every trace."""
+    draw = np.random.default_rng([*profile.name.encode()])
+    workers, servers = 1 + draw.integers(MOST_PROFILED, size=(2, RUNS))
+    measured = true[workers, servers] * draw.normal(1.0, NOISE, RUNS)
+    fit = fit_scaling("sync", profile.batch, profile.scaling, workers, servers, measured)
+    w, p = np.indices((true.shape[0] - 1, true.shape[1] - 1)).reshape(2, -1) + 1
+    believed: Floats = np.zeros_like(true)
+    believed[1:, 1:] = fit.fitted(w, p).reshape(true.shape[0] - 1, -1)
+    return believed
+
+
+def _tasks(snapshot: Snapshot, ranked: Ints) -> list[tuple[Job, Vector, Vector]]:
+    """Each ranked job with the parts of the cluster that its worker and its server take."""
+    jobs, total = snapshot.table.jobs, capacity(snapshot)
+    return [(jobs[row], *tasks_of(jobs[row], total)) for row in ranked.tolist()]
+
+
+DRF, OPTIMUS, LOOKAHEAD, STEEPEST, ONE_WORKER = (
+    "DRF",
+    "Optimus, true speeds",
+    "look-ahead",
+    "steepest",
+    "one worker, servers in turn",
+)
+RULES: dict[str, Callable[[], Policy]] = {
+    DRF: lambda: parse_policy("drf"),
+    "FIFO": lambda: Policy("FIFO", size=AllTheyCanHave()),
+    "SRTF": lambda: Policy("SRTF", order=Srtf(), size=AllTheyCanHave()),
+    "Tetris": lambda: Policy("Tetris", size=TetrisTasks()),
+    "1:1 only": lambda: parse_policy("fifo"),
+    ONE_WORKER: lambda: Policy("one worker", size=OneWorker()),
+    OPTIMUS: lambda: parse_policy("optimus(hysteresis=false)"),
+    "Optimus, profiled": lambda: Policy("profiled", size=ProfiledOptimus()),
+    "Optimus, learns": lambda: parse_policy("optimus(mode=learn,hysteresis=false)"),
+    LOOKAHEAD: lambda: parse_policy("lookahead(hysteresis=false)"),
+    STEEPEST: lambda: parse_policy("steepest(hysteresis=false)"),
+}
+
+
+def policy_of(rule: str) -> Policy:
+    """Return the policy behind one of the rules, or a policy by its own name."""
+    return RULES[rule]() if rule in RULES else parse_policy(rule)
+
+
+def bound_slots(jobs: Sequence[Job], slot_s: float, speed: SpeedModel) -> float:
+    """Average JCT if every job ran at its own best size as if it were alone, from its first slot on."""
+    return float(np.mean([_alone_s(job, slot_s, speed) for job in jobs])) / slot_s
+
+
+def _alone_s(job: Job, slot_s: float, speed: SpeedModel) -> float:
+    apart = job.profile is not None and job.profile.apart
+    most = job.most_gpus
+    speeds = speed.surface(job, 0, most, most)[:, 1:] if apart else speed.curve(job, 0, most)
+    work = job.samples if job.duration_s is None else job.duration_s * float(speeds[job.gpus])
+    assert work is not None
+    return -job.arrival_s % slot_s + work / float(speeds.max())

@@ -1,0 +1,1 @@
+"""SMD (Yu et al., INFOCOM'21): what do its experiments give here?"""

@@ -1,0 +1,1 @@
+"""Synergy (Mohan et al., OSDI'22): what do its experiments give here?"""

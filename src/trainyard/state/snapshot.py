@@ -1,0 +1,125 @@
+"""What a policy sees: active jobs and free resources, as arrays, at one moment.
+
+The core keeps these arrays up to date and lends them out; a policy reads and never writes them.
+`Snapshot.fork` gives a copy that may be changed (what-if, tests).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from trainyard.model.allocation import Allocation, Plan
+from trainyard.model.arrays import Floats, Ints
+from trainyard.model.cluster import NodeTable
+from trainyard.model.job import Job
+from trainyard.model.rules import Rules
+from trainyard.model.speed import Sensitivity, SpeedModel
+from trainyard.state.jobs import Column, JobTable
+from trainyard.state.observed import Observed, Ran
+from trainyard.state.queue import Waiting
+from trainyard.state.room import Room
+
+C = Column
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """One moment of the yard, as a policy sees it. A job being stopped already counts as waiting."""
+
+    now_s: float
+    nodes: NodeTable
+    speed: SpeedModel
+    table: JobTable
+    waiting: Waiting
+    target: dict[str, Allocation]
+    free: Room
+    up_gpus: int  # GPUs of all nodes that are not down
+    sensitivity: Sensitivity
+    met: float = 0.0  # integral of the number of active jobs over time
+    rules: Rules = field(default_factory=Rules)
+    observed: Observed = field(default_factory=Observed)
+    notes: dict[str, Floats] = field(
+        default_factory=dict
+    )  # where a stage left off: a start for its next decision
+    still: bool = False  # nobody got or lost anything since the last decision
+    unchanged: Plan = field(init=False)  # the plan that leaves everything as it is
+
+    def __post_init__(self) -> None:
+        self.unchanged = Plan(self.target)
+
+    def fork(self) -> Snapshot:
+        """Return a copy that can be changed without touching the original."""
+        return replace(
+            self,
+            table=self.table.fork(),
+            waiting=self.waiting.fork(),
+            target=self.target.copy(),
+            free=self.free.copy(),
+            observed=self.observed.copy(),
+            notes=self.notes.copy(),
+        )
+
+    def remaining_samples(self) -> Floats:
+        """Samples left of every active job, now."""
+        active = self.table.data[:, : len(self.table.jobs)]
+        ran: Floats = self.now_s - active[C.SINCE]
+        np.maximum(ran, 0.0, out=ran)
+        ran *= active[C.RATE]
+        left: Floats = np.subtract(active[C.REMAINING], ran, out=ran)
+        return np.maximum(left, 0.0, out=left)
+
+    def remaining_s(self) -> Floats:
+        """Predicted seconds left of every active job if it ran with what it asked for."""
+        left: Floats = self.remaining_samples() / self.table.column(C.REFERENCE_RATE)
+        return left
+
+    def remaining_s_of(self, row: int) -> float:
+        """Predicted seconds left of one job if it ran with what it asked for."""
+        cells = self.table.cells
+        ran = max(self.now_s - cells[C.SINCE][row], 0.0)
+        left = cells[C.REMAINING][row] - cells[C.RATE][row] * ran
+        return max(left, 0.0) / cells[C.REFERENCE_RATE][row]
+
+    def restart_cost(self, job: Job) -> float:
+        """Seconds without progress when a job resumes or its workers change."""
+        if self.rules.restart_s is not None:
+            return self.rules.restart_s
+        return job.profile.restart_s if job.profile is not None else 0.0
+
+    def seen(self, row: int) -> Ran:
+        """Return the sizes a job has run at, the present one included."""
+        cells, job_id = self.table.cells, self.table.jobs[row].job_id
+        ran, rate = self.now_s - cells[C.SINCE][row], cells[C.RATE][row]
+        if ran <= 0 or rate <= 0:
+            return self.observed.seen(job_id, None)
+        held = self.target[job_id]
+        return self.observed.seen(job_id, ((held.gpus, held.servers), ran, rate * ran))
+
+    def attained_gpu_s(self) -> Floats:
+        """GPU-seconds every active job has held so far."""
+        active = self.table.data[:, : len(self.table.jobs)]
+        got: Floats = self.now_s - active[C.GIVEN_SINCE]
+        got *= active[C.GIVEN]
+        got += active[C.ATTAINED]
+        return got
+
+    def executed_s(self) -> Floats:
+        """Seconds every active job has held GPUs so far."""
+        t = self.table
+        got: Floats = t.column(C.EXECUTED) + (t.column(C.GIVEN) > 0) * (self.now_s - t.column(C.GIVEN_SINCE))
+        return got
+
+    def contention(self) -> Floats:
+        """Average number of active jobs, itself included, over the life of every active job."""
+        lived = self.now_s - self.table.column(C.ARRIVAL)
+        met = self.met - self.table.column(C.MET)
+        count = float(len(self.table))
+        mean: Floats = np.where(lived > 0, met / np.where(lived > 0, lived, 1.0), count)
+        return mean
+
+    def waiting_rows(self) -> Ints:
+        """Rows of all waiting jobs, in order of submission."""
+        row_of = self.table.row_of
+        return np.fromiter((row_of[job_id] for job_id in self.waiting), np.int64, len(self.waiting))
