@@ -9,7 +9,7 @@ from trainyard.policy.types.market.costs import Costs
 from trainyard.policy.types.market.fairness import equal_whole_share_s
 from trainyard.policy.types.market.menus import Lists, Menu, shared_menu
 from trainyard.policy.types.market.prices import bound_at
-from trainyard.policy.types.market.profiled import Kind, profiled
+from trainyard.policy.types.market.profiled import Paces, profiled
 from trainyard.policy.types.market.rings import DONE, Rings
 from trainyard.state.jobs import Column
 from trainyard.state.snapshot import Snapshot
@@ -86,7 +86,7 @@ class Stall:
             menus.append(shared_menu(costs, jobs, rows if len(rows) else kind.least_mixes()))
         return menus
 
-    def _groups(self) -> list[tuple[Ints, Kind]]:
+    def _groups(self) -> list[tuple[Ints, Paces]]:
         """Jobs of the same kind."""
         return [(np.flatnonzero(self.times.kind_of == k), kind) for k, kind in enumerate(self.times.kinds)]
 
