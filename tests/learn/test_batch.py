@@ -228,7 +228,6 @@ def test_slots_of_unlike_clusters_side_by_side():
 class TestGymnasium:
     @pytest.mark.parametrize("encoding", ["rows", "matrix"])
     def test_it_is_one(self, encoding):
-        pytest.importorskip("gymnasium")
         from gymnasium.utils.env_checker import check_env
 
         from trainyard.learn.gym_env import SlotEnv
@@ -244,7 +243,6 @@ class TestGymnasium:
         assert -reward == pytest.approx(10 * info["outcome"]["avg_jct"])
 
     def test_jobs_behind_the_window_keep_their_smallest_size(self):
-        pytest.importorskip("gymnasium")
         env = slot_env(on_testbed, 2, reward="progress")
         seen, _ = env.reset(seed=1)
         assert seen["jobs"].shape[0] == 2

@@ -64,6 +64,11 @@ def parse_policies(text: str) -> list[Policy]:
     return policies
 
 
+def entries_of(text: str) -> dict[str, Entry]:
+    """Return the entry of each term of a policy's name; a preset is written out, easy as fifo(fill=easy)."""
+    return {f"{entry.name}({given})" if given else entry.name: entry for entry, given in _terms(text)}
+
+
 def _terms(text: str) -> list[tuple[Entry, str]]:
     terms: list[tuple[Entry, str]] = []
     for part in split_outside_brackets(text, "+"):

@@ -24,6 +24,7 @@ class Measure:
 
 
 SPEEDUP = "speedup"
+FALLBACK_SHARE = "fallback_share"
 
 MEASURES: dict[str, Measure] = {
     m.key: m
@@ -67,6 +68,13 @@ MEASURES: dict[str, Measure] = {
             "decision p99",
             "99th percentile of the time to decide, milliseconds",
             units.short,
+        ),
+        Measure(
+            FALLBACK_SHARE,
+            "left to others",
+            "part of the decisions that a learned policy left to another one",
+            units.percent,
+            "",
         ),
         Measure("wall_s", "wall time", "time the simulation took", units.duration, ""),
     )

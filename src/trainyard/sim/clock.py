@@ -250,4 +250,5 @@ class Simulator:
             np.array(self._decide.spent_s) * 1e3,
             wall_s,
             end_s,
+            self._decide.left_to,
         )

@@ -13,7 +13,8 @@ def policies(json_: o.Json = False) -> None:
     from trainyard.policy.registry import DEFAULTS, ENTRIES, PRESETS
 
     if json_:
-        stages = [{"name": e.name, "stages": list(e.stages), "line": e.line} for e in ENTRIES.values()]
+        known = ENTRIES.values()
+        stages = [{"name": e.name, "stages": [*e.stages], "line": e.line, "paper": e.paper} for e in known]
         presets = [{"name": name, "preset": text} for name, text in PRESETS.items()]
         print_json(stages + presets + _of_packages())
         return
@@ -24,7 +25,8 @@ def policies(json_: o.Json = False) -> None:
     table = Table("stage", "name", "what it does")
     for entry in ENTRIES.values():
         mark = " (default)" if entry.name in DEFAULTS.values() else ""
-        table.add_row("+".join(entry.stages), entry.name + mark, escape(entry.line))
+        source = f" ({entry.paper})" if entry.paper else ""
+        table.add_row("+".join(entry.stages), entry.name + mark, escape(entry.line + source))
     for name, text in PRESETS.items():
         table.add_row("preset", name, f"stands for {text}")
     for other in _of_packages():

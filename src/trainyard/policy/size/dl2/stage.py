@@ -20,7 +20,7 @@ from trainyard.policy.size.drf import Drf
 from trainyard.policy.size.hysteresis import settle
 from trainyard.policy.size.lookahead import Lookahead
 from trainyard.policy.size.optimus import Optimus
-from trainyard.policy.stages import Size, Sizes
+from trainyard.policy.stages import FALLBACK, Size, Sizes
 from trainyard.state.beliefs import Told
 from trainyard.state.snapshot import Snapshot
 
@@ -78,7 +78,8 @@ class Dl2(Size):
         if doubt:
             self.left += 1
             sizes = FALLBACKS[self.fallback]().sizes(snapshot, ranked)
-            return sizes._replace(notes={**sizes.notes, "dl2": f"{self.fallback} decided: {doubt}"})
+            said = {"dl2": f"{self.fallback} decided: {doubt}", FALLBACK: self.fallback}
+            return sizes._replace(notes={**sizes.notes, **said})
         decide(slots, self.weights, self._random(snapshot), self.taken)
         return settled(snapshot, ranked, slots.sizes(0))
 
