@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from trainyard.model.tolerance import PART
 from trainyard.report import units
 
 Summary = Mapping[str, object]
@@ -104,5 +105,5 @@ def winners(summaries: Sequence[Summary], measure: Measure) -> set[int]:
     if not finite or not measure.best:
         return set()
     target = min(finite) if measure.best == "low" else max(finite)
-    best = {i for i, v in enumerate(values) if math.isclose(v, target, rel_tol=1e-9)}
+    best = {i for i, v in enumerate(values) if math.isclose(v, target, rel_tol=PART)}
     return best if len(best) < len(values) else set()

@@ -34,6 +34,7 @@ from trainyard.model.speed.paramserver import one_way_s, overhead_s
 from trainyard.model.speed.shapes import Shapes
 from trainyard.model.speed.split import split_batch
 from trainyard.model.speed.tables import Table, table_of
+from trainyard.model.tolerance import COUNT
 
 
 class _Row(NamedTuple):
@@ -187,7 +188,7 @@ class SpeedModel:
         server, (cpus, memory_gb) = job.profile.server, job.asked_per_gpu
         by_cpu = (gpus * (cpus or 0.0) + servers * server.cpus) / max(n.cpus for n in nodes)
         by_memory = (gpus * (memory_gb or 0.0) + servers * server.memory_gb) / max(n.memory_gb for n in nodes)
-        spanned: Ints = np.ceil(np.maximum(by_cpu, by_memory) - 1e-9).astype(np.int64)
+        spanned: Ints = np.ceil(np.maximum(by_cpu, by_memory) - COUNT).astype(np.int64)
         return spanned
 
     def batch_split(self, job: Job, allocation: Allocation) -> dict[str, list[int]] | None:

@@ -26,6 +26,7 @@ import numpy as np
 
 from trainyard.errors import InputError
 from trainyard.model.arrays import Floats, Ints
+from trainyard.model.tolerance import SHORT_SECONDS
 from trainyard.policy.types.joint import Joint
 from trainyard.policy.types.options import Gangs, gangs_of
 from trainyard.state.jobs import Column
@@ -158,6 +159,6 @@ def _until_free(snapshot: Snapshot, ranked: Ints, held: Ints, capacity: Ints, la
     free_s = []
     for type_, gpus in enumerate(capacity.tolist()):
         busy = np.sort(np.repeat(busy_s, held[:, type_]))
-        waits = np.concatenate([np.zeros(max(gpus - busy.size, 0)), np.maximum(busy, 1e-6)])
+        waits = np.concatenate([np.zeros(max(gpus - busy.size, 0)), np.maximum(busy, SHORT_SECONDS)])
         free_s.append(waits[lane - 1 :: lane] if gpus >= lane else waits[-1:])
     return free_s

@@ -26,6 +26,7 @@ import numpy as np
 from trainyard.model.arrays import Floats, Ints, Mask
 from trainyard.model.job import Job
 from trainyard.model.kind import Kind
+from trainyard.model.tolerance import SECONDS
 from trainyard.policy.types.options import room_for
 from trainyard.policy.types.rounds import Rounds
 from trainyard.state.jobs import Column
@@ -55,7 +56,7 @@ class Buyer(NamedTuple):
     def offers(self) -> tuple[Floats, Floats]:
         """Return the utility of each mix, and the seconds for which it is held."""
         run_s = self.restart_s + self.left / self.mixes.speed
-        utility: Floats = self.ideal_s / np.maximum(self.lived_s + run_s, 1e-9)
+        utility: Floats = self.ideal_s / np.maximum(self.lived_s + run_s, SECONDS)
         return utility, run_s
 
 
@@ -110,7 +111,7 @@ def price_range(buyers: dict[int, Buyer], types: int) -> tuple[Floats, Floats]:
     low, high = np.full(types, np.inf), np.zeros(types)
     for buyer in buyers.values():
         utility, run_s = buyer.offers()
-        each = utility / (np.maximum(run_s, 1e-9) * buyer.mixes.workers.sum(axis=1))
+        each = utility / (np.maximum(run_s, SECONDS) * buyer.mixes.workers.sum(axis=1))
         for t in range(types):
             on_type = each[buyer.mixes.workers[:, t] > 0]
             if on_type.size:

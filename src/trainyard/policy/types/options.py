@@ -14,6 +14,7 @@ from trainyard.model.arrays import Floats, Ints
 from trainyard.model.cluster import NodeTable, by_speed
 from trainyard.model.job import Job
 from trainyard.model.kind import Kind
+from trainyard.model.tolerance import COUNT
 from trainyard.state.jobs import Column
 from trainyard.state.snapshot import Snapshot
 
@@ -47,7 +48,7 @@ def room_for(job: Job, own_type: int, nodes: NodeTable, capacity: Ints) -> Ints:
         beside = nodes.gpus.astype(np.float64)
         for asked, there in zip(job.asked_per_gpu, (nodes.cpus, nodes.memory_gb), strict=True):
             if asked:
-                beside = np.minimum(beside, np.floor(there / asked + 1e-9))
+                beside = np.minimum(beside, np.floor(there / asked + COUNT))
         most = np.bincount(nodes.type, weights=beside, minlength=capacity.size).astype(np.int64)
         room = np.minimum(room, most)
     if own_type >= 0:

@@ -12,6 +12,7 @@ from trainyard.model.arrays import Floats, Ints
 from trainyard.model.job import Job
 from trainyard.model.kind import Kind
 from trainyard.model.speed import SpeedModel
+from trainyard.model.tolerance import SAMPLES_PER_S
 from trainyard.state.beliefs import MOST_SERVERS, Told
 
 Mask = npt.NDArray[np.bool_]
@@ -54,7 +55,7 @@ class Kinds:
     def _add(self, beliefs: Told, row: int, job: Job) -> int:
         apart = beliefs.apart(row)
         speeds = beliefs.surface(row) if apart else beliefs.curve(row)[:, np.newaxis]
-        peak = max(float(speeds.max()), 1e-12)
+        peak = max(float(speeds.max()), SAMPLES_PER_S)
         self.base = np.append(self.base, self.speeds.size)
         self.stride = np.append(self.stride, speeds.shape[1])
         self.speeds = np.append(self.speeds, speeds)

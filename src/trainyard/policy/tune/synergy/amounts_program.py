@@ -16,10 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
+from trainyard.model.tolerance import PART
 from trainyard.policy.tune.synergy.classes import Classes, Pieces, classes_of, deal
 from trainyard.solve.program import Rows, maximise
-
-EPSILON = 1e-9  # rounding of values that should be equal to the floor
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,7 @@ def _corners(menus: Menus, job: int, integer: bool) -> Floats:
     """Rules (cpus, memory, value) of one job worth considering, best value first."""
     options = np.column_stack([menus.cpus[job], menus.memory_gb[job], menus.value[job]])
     options = _undominated(options[np.isfinite(options[:, 2])])
-    above, below = np.split(options, [np.sum(options[:, 2] >= menus.floor[job] - EPSILON)])
+    above, below = np.split(options, [np.sum(options[:, 2] >= menus.floor[job] - PART)])
     if integer:
         return above
     return _undominated(np.concatenate([above, _at_floor(above, below, float(menus.floor[job]))]))

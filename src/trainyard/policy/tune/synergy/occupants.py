@@ -11,11 +11,11 @@ from trainyard.model.allocation import Allocation, Share
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.job import Job
 from trainyard.model.speed.sensitivity import Ladder, Rungs
+from trainyard.model.tolerance import PART
 from trainyard.policy.stages import Changes
 from trainyard.state.snapshot import Snapshot
 
 new_share = partial(tuple.__new__, Share)  # like Share._make, three times as quick
-SAME = 1e-9  # shares nearer than this (relative) are the same: no need to touch the job
 Parts = list[tuple[int, int]]  # (node, GPUs)
 
 
@@ -139,7 +139,7 @@ def _same(shares: tuple[Share, ...], others: tuple[Share, ...]) -> bool:
     """Whether these are the same but for rounding."""
     return len(shares) == len(others) and all(
         a[:3] == b[:3]
-        and abs(a.cpus - b.cpus) <= SAME * b.cpus
-        and abs(a.memory_gb - b.memory_gb) <= SAME * b.memory_gb
+        and abs(a.cpus - b.cpus) <= PART * b.cpus
+        and abs(a.memory_gb - b.memory_gb) <= PART * b.memory_gb
         for a, b in zip(shares, others, strict=True)
     )

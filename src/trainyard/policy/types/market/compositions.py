@@ -11,6 +11,7 @@ from math import comb
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
+from trainyard.model.tolerance import FINE_PART, LEAST_POSITIVE
 from trainyard.policy.types.market.menus import largest_remainder
 
 BLOCK = 4096
@@ -72,11 +73,11 @@ def prioritised(
 def around(weight: Floats, workers: int, samples: int, spread: float, generator: np.random.Generator) -> Ints:
     """Draw around sizes in proportion to weights; the first one is just these."""
     jobs = len(weight)
-    share = np.maximum(weight, 1e-12 * weight.max(initial=1e-300))
+    share = np.maximum(weight, FINE_PART * weight.max(initial=LEAST_POSITIVE))
     share = share / share.sum()
     centre = _at_least_one(share, workers)
     concentration = spread * jobs * share
-    gamma = generator.standard_gamma(np.broadcast_to(concentration, (samples - 1, jobs))) + 1e-300
+    gamma = generator.standard_gamma(np.broadcast_to(concentration, (samples - 1, jobs))) + LEAST_POSITIVE
     chances = gamma / gamma.sum(axis=1, keepdims=True)
     drawn = 1 + generator.multinomial(workers - jobs, chances)
     return np.concatenate([centre[None], drawn]).astype(np.int64)

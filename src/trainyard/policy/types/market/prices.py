@@ -15,14 +15,13 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
+from trainyard.model.tolerance import PART, ROUGH_PART, WHOLE_SHARE
 from trainyard.policy.types.market.costs import Costs
 from trainyard.policy.types.market.master import Columns, Master, Mixture
 from trainyard.policy.types.market.menus import Offer
 from trainyard.policy.types.market.polish import polish
 
-TOLERANCE = 1e-6  # of the program's value: closer than that the bound need not come
 ROUNDS = 60
-WHOLE = 1e-7  # shares this close to 0 or 1 are whole
 CLOSE = 1e-3  # of the cost: an assignment this close to the bound is left as it is, unless `exact`
 SMALL = 48  # jobs up to which everybody is chosen for anew in the end
 FEW, ENOUGH = 30, 1500  # configurations of each job that are looked at then, at least; and of all jobs
@@ -97,8 +96,8 @@ def clear(costs: Costs, pricing: Pricing, guess: Floats | None = None) -> Cleare
         if at > bound:
             bound, prices = at, mixture.prices
         reduced = offer.cost + offer.configs @ mixture.prices - mixture.worth
-        better = reduced < -1e-9 * np.maximum(np.abs(mixture.worth), master.scale)
-        done = mixture.value - bound <= TOLERANCE * mixture.value
+        better = reduced < -PART * np.maximum(np.abs(mixture.worth), master.scale)
+        done = mixture.value - bound <= ROUGH_PART * mixture.value
         if done or not better.any() or rounds == ROUNDS:
             break
         master.add(Columns(everybody[better], offer.configs[better], offer.cost[better]))
@@ -153,7 +152,7 @@ def _rounded(costs: Costs, pricing: Pricing, cleared: Cleared) -> tuple[Ints, in
     """Settle jobs that take one configuration; place the few others, together, in what is left."""
     columns, share = cleared.master.columns(), cleared.mixture.share
     mix: Ints = np.zeros((costs.jobs, costs.types), dtype=np.int64)
-    whole = share > 1.0 - WHOLE
+    whole = share > 1.0 - WHOLE_SHARE
     mix[columns.jobs[whole]] = columns.configs[whole]
     mixed = np.setdiff1d(np.arange(costs.jobs), columns.jobs[whole])
     if mixed.size:
@@ -172,7 +171,7 @@ def _improved(costs: Costs, pricing: Pricing, cleared: Cleared, mix: Ints, exact
     gap = cost - cleared.bound
     if gap <= (0.0 if exact else CLOSE) * cost or not (exact or costs.jobs <= SMALL):
         return mix
-    paid = pricing.cheapest(cleared.prices).bound + gap * (1 + 1e-9)
+    paid = pricing.cheapest(cleared.prices).bound + gap * (1 + PART)
     everybody = np.arange(costs.jobs)
     few = None if exact else max(FEW, ENOUGH // costs.jobs)
     best = _best_choice(pricing, cleared, everybody, costs.capacity, paid, few)

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
-
-DONE = 1e-9  # samples: jobs that have nothing left to do still take part
+from trainyard.model.tolerance import SAMPLES
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,4 +50,4 @@ def ring_jobs(
     extra: Floats = iterations[:, None] * (gradient_bytes[:, None] / bandwidth) * passes
     extra[:, 0] = np.inf
     extra[n > batch[:, None]] = np.inf
-    return Rings(rho, np.maximum(iterations * batch, DONE), extra)
+    return Rings(rho, np.maximum(iterations * batch, SAMPLES), extra)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
+from trainyard.model.tolerance import SAMPLES
 from trainyard.policy.types.market.costs import Costs
 from trainyard.policy.types.market.fairness import equal_whole_share_s
 from trainyard.policy.types.market.menus import Lists, Menu, shared_menu
 from trainyard.policy.types.market.prices import bound_at
 from trainyard.policy.types.market.profiled import Paces, profiled
-from trainyard.policy.types.market.rings import DONE, Rings
+from trainyard.policy.types.market.rings import Rings
 from trainyard.state.jobs import Column
 from trainyard.state.snapshot import Snapshot
 
@@ -26,7 +27,7 @@ class Stall:
         self.held = held
         self.capacity = capacity
         self.jobs = [snapshot.table.jobs[row] for row in rows.tolist()]
-        self.left: Floats = np.maximum(snapshot.remaining_samples()[rows], DONE)
+        self.left: Floats = np.maximum(snapshot.remaining_samples()[rows], SAMPLES)
         self.restart_s: Floats = np.array([snapshot.restart_cost(job) for job in self.jobs])
         self.elapsed_s: Floats = snapshot.now_s - snapshot.table.column(C.ARRIVAL)[rows]
         own = snapshot.table.column(C.TYPE)[rows].astype(np.int64)
