@@ -1,7 +1,7 @@
 """What is still to come in an episode: the values may know it, as they take no decisions.
 
 Arrivals are most of what makes one episode's returns differ from another's. A baseline that knows them takes
-that noise out of the advantages, without bias, since no decision changes who comes.
+that noise out of the advantages, without bias, since no decision changes which jobs come.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class Block(NamedTuple):
 
 
 class History:
-    """The last so many blocks of so many jobs, in order of arrival, and the latest decisions."""
+    """The last blocks of jobs, in order of arrival, and the latest decisions."""
 
     def __init__(self, block: int, blocks: int) -> None:
         self.block = block

@@ -37,7 +37,7 @@ from trainyard.state.snapshot import Snapshot
 
 WEIGHTS, VALUES, VERDICTS = "weights.safetensors", "values.safetensors", "verdicts.csv"
 TAKEN, REFUSED, NOTHING = "taken", "refused", "nothing better found"
-JUDGES = 3  # of so many blocks the last one judges, the others are learnt from
+JUDGES = 3  # of this many blocks the last one judges, the others are learnt from
 FEWEST = 2  # blocks that judge in the first lesson
 
 
@@ -150,7 +150,7 @@ class Online:
             self._judge(answer, asked_s, now_s)
 
     def _judge(self, answer: Answer | str, asked_s: float, now_s: float) -> None:
-        """Use new weights if they do not lose; the file is written before anybody relies on it."""
+        """Use new weights if they do not lose; the file is written before they are used."""
         if isinstance(answer, str):
             verdict = Verdict(self._lesson, asked_s, now_s, 0, math.nan, math.nan, f"lost: {answer}")
         else:

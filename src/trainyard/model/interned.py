@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 T = TypeVar("T")
 Value = TypeVarTuple("Value")
-_known: WeakValueDictionary[tuple[object, ...], Any] = WeakValueDictionary()  # forgets what nobody uses
+_known: WeakValueDictionary[tuple[object, ...], Any] = WeakValueDictionary()  # forgets what is no longer used
 _lock = Lock()  # two threads that ask at the same time get the same object
 
 

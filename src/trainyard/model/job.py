@@ -90,7 +90,7 @@ class Job(_Kind):
         return cpus, memory_gb
 
     def need(self, gpus: int, servers: int) -> tuple[float, float]:
-        """CPUs and GB that so many workers and parameter servers ask for; nothing where they do not say."""
+        """CPUs and GB that these workers and parameter servers ask for; 0 where they do not say."""
         cpus, memory_gb = self.asked_per_gpu
         need_cpus, need_gb = gpus * (cpus or 0.0), gpus * (memory_gb or 0.0)
         if self.profile is not None and self.profile.apart and self.profile.server is not None:

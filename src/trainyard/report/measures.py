@@ -99,7 +99,7 @@ def with_speedup(summaries: Sequence[Summary]) -> list[dict[str, object]]:
 
 
 def winners(summaries: Sequence[Summary], measure: Measure) -> set[int]:
-    """Return who has the best value; nobody when all are alike or nothing is better than anything."""
+    """Return which runs have the best value; none when all are alike or no value is better."""
     values = [number(s, measure.key) for s in summaries]
     finite = [v for v in values if math.isfinite(v)]
     if not finite or not measure.best:

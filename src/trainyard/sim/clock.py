@@ -154,7 +154,7 @@ class Simulator:
             self._watcher.deciding(self.yard.snapshot(at))
         if instructions := self.yard.handle(DecisionDue(at)):
             self._carry_out(instructions)
-        # With nobody running and nothing to come another round would decide the same.
+        # With no job running and nothing to come, another round would decide the same.
         if round_s is not None and (self.yard.target or self._next_time() < math.inf):
             self._plan_round(round(at / round_s) + 1, round_s)
         self._note_levels(at)

@@ -324,7 +324,7 @@ def _core_speed(known: _Known, shapes: Shapes, workers: Ints, seconds: Floats) -
     """Samples per second that computation and communication allow."""
     samples = samples_per_step(known.profile, workers)
     if known.sync.kind == "ps" and known.sync.mode == "async":
-        each = samples / workers  # nobody waits: every worker goes its own pace with an equal batch
+        each = samples / workers  # no worker waits: each goes at its own pace with an equal batch
         return _added(
             shapes.workers[:, column] * each / _step_s(known, shapes, workers, each * per_sample)
             for column, per_sample in enumerate(seconds.tolist())

@@ -107,7 +107,7 @@ class Sensitivity:
         self._ladders: dict[tuple[object, ...], Ladder] = {}
 
     def ladder(self, job: Job, workers: Workers) -> Ladder:
-        """Return the ladder of a job with so many GPUs on each of these nodes."""
+        """Return the ladder of a job with the given GPUs on each of these nodes."""
         if job.particular:
             return self._as_asked(job, workers)
         if job.profile is None:
@@ -128,7 +128,7 @@ class Sensitivity:
         return cast("list[Ladder]", found)
 
     def best_demand(self, job: Job, gpus: int, gpu_type: str = "") -> tuple[float, float]:
-        """CPUs and GB per GPU that a job of so many GPUs can use at most, on nodes of its own."""
+        """The most CPUs and GB per GPU that a job of this size can use, on nodes of its own."""
         node = self._alone[gpu_type or job.gpu_type or next(iter(self._alone))]
         here = min(gpus, node.gpus)
         ladder = self.ladder(job, ((node.node_id, here),))
@@ -241,7 +241,7 @@ def _passable(
 
 
 def _rates(speed: SpeedModel, profile: Profile, spot: _Spot, cpus: Floats, memory: Floats) -> Floats:
-    """Speeds with so many CPUs and GB per GPU."""
+    """Speeds with these CPUs and GB per GPU."""
     n, one = len(cpus), spot.shape
     shapes = Shapes(
         workers=np.repeat(one.workers, n, axis=0),

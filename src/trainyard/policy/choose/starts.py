@@ -65,7 +65,7 @@ class Starts:
         return True
 
     def _room(self) -> Room:
-        """Return what is free; what started last is only now taken out, as often nobody asks again."""
+        """Return what is free; what started last is only now taken out, as often no job asks again."""
         if self.latest is not None:
             if self.free is self.snapshot.free:
                 self.free = self.free.copy()

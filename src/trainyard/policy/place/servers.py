@@ -18,7 +18,7 @@ MANY = 1_000_000  # tasks on a node: more than fit
 
 
 def portions(free: list[float], each: float) -> Floats:
-    """How many times, not rounded, there is so much on each node; of nothing there is always enough."""
+    """How many times, not rounded, this amount is free on each node; an amount of 0 always is."""
     return (np.array(free) + CPUS_GB) / each if each else np.full(len(free), float(MANY))
 
 

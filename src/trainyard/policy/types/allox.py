@@ -93,7 +93,7 @@ class Slots(NamedTuple):
 
 
 def slots_of(free_s: list[Floats], jobs: int) -> Slots:
-    """Return the slots that so many jobs could need, given when each machine of each type is free."""
+    """Return the slots that this number of jobs could need, given when each machine is free."""
     parts: list[tuple[Ints, Ints, Ints, Floats]] = []
     for type_, waits in enumerate(free_s):
         waits = np.sort(waits)
@@ -129,7 +129,7 @@ def starts(seconds: Floats, weight: Floats, slots: Slots) -> list[tuple[int, int
     """Return (job, type) of those that should run next on machines that are free, shortest first.
 
     Gangs of several sizes need not fit exactly: then those behind the first come after them, and those of
-    machines that are not free last, so that no GPUs stay idle which somebody in the queues of their type
+    machines that are not free last, so that no GPUs stay idle which a job in the queues of their type
     could use.
     """
     if not slots.type.size:

@@ -12,7 +12,7 @@ the utility is the work done per second from arrival to end; time goes in rounds
 Ours, where the published abstract leaves it open: utility is relative to the job's best mix (its run time
 there / its completion time), so that models can be compared; prices are per GPU-second, for as long as the
 job will run; the least price is a quarter of the least utility per GPU-second; changing its workers costs a
-job its restart. Whoever waits although GPUs are left takes the best mix of these, whatever its price. All
+job its restart. A job that waits although GPUs are left takes the best mix of these at any price. All
 mixes are tried if there are few enough, else those of at most two types: at given prices more hardly help.
 """
 
@@ -152,7 +152,7 @@ def mixes_of(snapshot: Snapshot, job: Job, room: Ints) -> Mixes:
 
 
 def all_mixes(gpus: int, room: Ints) -> Ints:
-    """Return every way to divide a gang among types with so much room; of many, those of two types."""
+    """Return every way to divide a gang among types within this room; of many, those of two types."""
     types = room.size
     full = _divide(gpus, room.tolist(), MANY)
     if full is not None:

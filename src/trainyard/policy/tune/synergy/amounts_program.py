@@ -45,7 +45,7 @@ class Shares:
 def best_shares(menus: Menus, cpus_total: float, memory_total: float, integer: bool = False) -> Shares | None:
     """Return the shares with the largest sum of values, or None if the floors cannot all be met.
 
-    Of identical jobs, the first ones get the options with the largest value. With `integer` nobody gets a
+    Of identical jobs, the first ones get the options with the largest value. With `integer` no job gets a
     mixture of options.
     """
     columns = (menus.gpus, menus.floor, menus.cpus, menus.memory_gb, menus.value)
@@ -58,8 +58,8 @@ def best_shares(menus: Menus, cpus_total: float, memory_total: float, integer: b
     options = np.concatenate([np.empty((0, 3)), *corners])
     needs = menus.gpus[classes.first][class_] * options[:, :2].T
     resources = Rows(*_dense(needs), np.array([cpus_total, memory_total]))
-    everybody = Rows(class_, np.arange(class_.size), np.ones(class_.size), classes.size.astype(np.float64))
-    count = maximise(options[:, 2], resources, everybody, everybody.limit[class_], integer)
+    every_job = Rows(class_, np.arange(class_.size), np.ones(class_.size), classes.size.astype(np.float64))
+    count = maximise(options[:, 2], resources, every_job, every_job.limit[class_], integer)
     if count is None:
         return None
     jobs = _hand_out(options, deal(class_, count, classes.size), classes)
@@ -116,7 +116,7 @@ def _undominated(options: Floats) -> Floats:
     """Without options that need no less than another and give no more; best value first."""
     options = options[np.lexsort((options[:, 1], options[:, 0], -options[:, 2]))]
     cpus, memory = options[:, 0], options[:, 1]
-    # Whoever comes earlier gives no less, so needing no more is enough.
+    # An earlier option gives no less, so needing no more is enough.
     better = np.triu((cpus[:, None] <= cpus) & (memory[:, None] <= memory), 1)
     kept: Floats = options[~better.any(axis=0)]
     return kept

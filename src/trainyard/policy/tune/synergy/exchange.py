@@ -38,7 +38,7 @@ def exchange(occupants: Occupants) -> None:
 
 
 class Regrouping:
-    """One search for better seats. Slack is counted with everybody at its best-case demand."""
+    """One search for better seats. Slack is counted with every job at its best-case demand."""
 
     def __init__(self, occupants: Occupants) -> None:
         self.occupants = occupants
@@ -170,7 +170,7 @@ class Regrouping:
         return some & (self.cpus >= -PART) & (self.memory >= -PART)
 
     def _relief(self, node: int, others: Ints, cpus: Floats, memory: Floats) -> Floats:
-        """How much less the two nodes lack if so much moves from one to the other."""
+        """How much less the two nodes lack if this amount moves from one to the other."""
         here = np.array([node])
         before = self._lack(self.cpus[here], self.memory[here], here)
         before = before + self._lack(self.cpus[others], self.memory[others], others)

@@ -25,7 +25,7 @@ class Placed:
 
 
 def round_placement(fractions: Fractions, gpus: Ints, node_gpus: Ints) -> Placed:
-    """Put every job on whole GPUs; nobody gets a GPU twice. CPUs and memory are not looked at.
+    """Put every job on whole GPUs; no GPU is given twice. CPUs and memory are not looked at.
 
     Whole jobs stay where they are. The others follow, the largest first and then the least split: on the node
     with their largest fraction among those with room for all, else on the fewest nodes. A job is left out

@@ -70,8 +70,8 @@ def _amounts(cell: Ints, upper: Floats, demand: Floats, room: Floats, size: Ints
     class_, node = np.divmod(cell, nodes)
     rows = (np.arange(3)[:, None] * nodes + node).ravel()
     resources = Rows(rows, np.tile(variables, 3), demand[:, class_].ravel(), room.ravel())
-    everybody = Rows(class_, variables, np.ones(cell.size), size.astype(np.float64))
-    return maximise(np.isfinite(upper).astype(np.float64), resources, everybody, upper)
+    every_job = Rows(class_, variables, np.ones(cell.size), size.astype(np.float64))
+    return maximise(np.isfinite(upper).astype(np.float64), resources, every_job, upper)
 
 
 def _cells(size: Ints, nodes: int) -> Ints:

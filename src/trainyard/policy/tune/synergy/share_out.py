@@ -1,8 +1,8 @@
 """Share out the CPUs and memory of nodes among the jobs that sit there.
 
-Everybody starts at the top of its ladder. Where a node is short, what it lacks is reclaimed from those that
-lose least speed for it, in part if a part is enough, and nobody is a victim who has nothing of what is short.
-What is left over in the end goes to whoever gains most by it. Nobody goes below its lowest rung, which is as
+Every job starts at the top of its ladder. Where a node is short, what it lacks is reclaimed from those that
+lose least speed for it, in part if a part is enough, and never from a job that has nothing of what is short.
+What is left over goes to the jobs that gain most by it. No job goes below its lowest rung, which is as
 fast as the proportional share.
 """
 
@@ -43,7 +43,7 @@ class Descent(NamedTuple):
 
 
 def share_out(occupants: Occupants) -> None:
-    """Set everybody's place."""
+    """Set every job's place on its ladder."""
     cpus, memory = occupants.slack()
     short = ((cpus < 0) | (memory < 0)).nonzero()[0].tolist()
     if not short and not _low(occupants):

@@ -1,7 +1,7 @@
 """Clearing a market of goods in many units: who gets how many workers of which type, at which prices?
 
 Every job wants a given number of workers and values each of a type alike. All start with their favourite
-type; as long as a type is asked for more than there is of it, somebody is moved on along the cheapest chain
+type; as long as a type is asked for more than there is of it, a job is moved on along the cheapest chain
 of types. That is exact, and what the last chains cost are the prices. Many markets of the same jobs are
 cleared at once.
 """
@@ -19,7 +19,7 @@ def clear_types(value: Floats, sizes: Ints, capacity: Ints) -> tuple[Ints, Float
     """Return workers by type (N, S, M) of the greatest total value, and the types' prices (N, M).
 
     `value` (N, S, M) is what a worker of a type is worth to a job, minus infinity if it is of no use;
-    `sizes` (N, S) how many it gets. A market that cannot be cleared gives nobody anything.
+    `sizes` (N, S) how many it gets. A market that cannot be cleared gives no job anything.
     """
     scale = np.where(np.isfinite(value), np.abs(value), 0.0).max(axis=(1, 2), keepdims=True) + LEAST_POSITIVE
     value = value / scale

@@ -1,6 +1,6 @@
 """Categories: vectors of worker counts, one for each job. All of them, or samples.
 
-K workers make C(K - 1, S - 1) categories for S jobs if everybody gets one at least and none is idle.
+K workers make C(K - 1, S - 1) categories for S jobs if every job gets at least one and none is idle.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def around(weight: Floats, workers: int, samples: int, spread: float, generator:
 
 
 def _at_least_one(share: Floats, workers: int) -> Ints:
-    """Round shares of the workers to whole ones, one at least for everybody."""
+    """Round shares of the workers to whole ones, at least one for every job."""
     fixed = np.zeros(len(share), dtype=np.bool_)
     while True:
         left = workers - int(fixed.sum())

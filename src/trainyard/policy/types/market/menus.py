@@ -40,9 +40,9 @@ class Lists:
     def __init__(self, costs: Costs, menus: Sequence[Menu]) -> None:
         self.costs = costs
         self.menus = menus
-        everybody = np.arange(costs.jobs)
+        every_job = np.arange(costs.jobs)
         holds = costs.held.any(axis=1)
-        self._held_cost = np.where(holds, costs.of(everybody, costs.held), np.inf)
+        self._held_cost = np.where(holds, costs.of(every_job, costs.held), np.inf)
 
     def cheapest(self, prices: Floats) -> Offer:
         """Return every job's best choice at these prices."""

@@ -14,7 +14,7 @@ WAYS = 400  # to divide what two jobs hold; pairs with more are left alone
 
 
 def trade_pairs(costs: Costs, mix: Ints) -> bool:
-    """Let pairs trade, each job once at most, the best trades first; return whether anybody did."""
+    """Let pairs trade, each job once at most, the best trades first; return whether any did."""
     first, second, ways = _every_way(mix)
     if not len(first):
         return False

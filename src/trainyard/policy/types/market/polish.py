@@ -1,6 +1,6 @@
 """Local search: give, take, exchange single workers as long as the total cost falls.
 
-A step of one job adds a worker, drops one, or changes the type of one. Steps that need a worker which nobody
+A step of one job adds a worker, drops one, or changes the type of one. Steps that need a worker which no job
 has left over are paired with a step of another job that frees one. Where there are few jobs, pairs of them
 then divide all that they hold anew.
 """

@@ -96,7 +96,7 @@ class Paces:
 
 
 def _filled(room: Ints, order: Ints, size: int) -> Ints:
-    """So many workers of the first type in this order; if it has not enough, of the next ones too."""
+    """Workers of the first type in this order; if it has too few, of the next ones too."""
     before = np.concatenate([[0], np.cumsum(room[order])[:-1]])
     row: Ints = np.zeros_like(room)
     row[order] = np.clip(size - before, 0, room[order])
@@ -104,7 +104,7 @@ def _filled(room: Ints, order: Ints, size: int) -> Ints:
 
 
 class Profiled:
-    """Completion times of some jobs, each of a kind, with so many samples left."""
+    """Completion times of some jobs, each of a kind, with these samples left."""
 
     def __init__(self, kinds: Sequence[Paces], kind_of: Ints, left: Floats) -> None:
         self.kinds = kinds

@@ -43,7 +43,7 @@ def ring_jobs(
 ) -> Rings:
     """Build the paper's jobs: P = batch, T = iterations left, D = gradient bytes, r = bytes/s of every link.
 
-    No job gets more workers than its batch has samples: somebody would have nothing to do.
+    No job gets more workers than its batch has samples: a worker would have nothing to do.
     """
     n = np.arange(most + 1, dtype=np.float64)
     passes = 2.0 * (n - 1.0) / np.maximum(n, 1.0)

@@ -17,7 +17,7 @@ from trainyard.policy.types.market.menus import Lists, Menu, Offer, largest_rema
 from trainyard.policy.types.market.polish import changes_of, single_steps
 
 WALK = 20  # steps to neighbours, at most
-UNSEEN = 0.98  # what is not in the sample may cost so much of the best that is
+UNSEEN = 0.98  # what is not in the sample may cost this part of the best that is
 NEAR = 8  # choices whose neighbours are looked at too where jobs are placed one by one
 
 
@@ -80,5 +80,5 @@ def sampled_menu(costs: Costs, centre: Floats, count: int, most: int, generator:
     width = configs.shape[1]
     who = np.repeat(np.arange(jobs), width)
     seconds = costs.times.seconds(who, configs.reshape(-1, types)).reshape(jobs, width)
-    everybody = np.arange(jobs)
-    return Menu(everybody, configs, costs.value(everybody, seconds + costs.restart[:, None]))
+    every_job = np.arange(jobs)
+    return Menu(every_job, configs, costs.value(every_job, seconds + costs.restart[:, None]))

@@ -38,11 +38,11 @@ class Stall:
         """Seconds of work left for one worker of the best type, if it were alone."""
         best = np.full(len(self.rows), np.inf)
         least = np.array([job.least_gpus for job in self.jobs])
-        everybody = np.arange(len(self.rows))
+        every_job = np.arange(len(self.rows))
         for t in np.flatnonzero(self.capacity).tolist():
             configs = np.zeros_like(self.held)
             configs[:, t] = least
-            best = np.minimum(best, self.times.seconds(everybody, configs) * least)
+            best = np.minimum(best, self.times.seconds(every_job, configs) * least)
         # Jobs whose least is more than any type has: as if they had what they asked for.
         return np.where(
             np.isfinite(best), best, self.left / self.snapshot.table.column(C.REFERENCE_RATE)[self.rows]
