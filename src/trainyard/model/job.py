@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from trainyard.model.interned import interned
+from trainyard.model.kind import Content, Kind
 from trainyard.model.profile import Profile
 
 DEFAULT_CHECKPOINT_S = 1800.0
 _set = object.__setattr__
 
 
+class _Kind:
+    """Keeps the kind of a job once it is worked out; it is no field and is not written to files."""
+
+    __slots__ = ("_kind",)
+    _kind: Kind
+
+
 @dataclass(frozen=True, slots=True)
-class Job:
+class Job(_Kind):
     """One training job. Exactly one of `duration_s` and `samples` says how much work it is."""
 
     job_id: str
@@ -41,6 +50,21 @@ class Job:
         _set(self, "most_gpus", self.gpus if self.max_gpus is None else self.max_gpus)
         own = self.cpus is not None or self.memory_gb is not None
         _set(self, "particular", own or (self.profile is not None and self.profile.apart))
+
+    @property
+    def kind(self) -> Kind:
+        """What it has in common with jobs that are alike, as one object for all of them."""
+        try:
+            return self._kind
+        except AttributeError:
+            limits = self.gpus, self.least_gpus, self.most_gpus, self.gpu_type
+            _set(self, "_kind", interned(Kind, self.content, *limits, self.asked_per_gpu))
+            return self._kind
+
+    @property
+    def content(self) -> Content | None:
+        """What its profile says; None without a profile."""
+        return None if self.profile is None else self.profile.content
 
     @property
     def elastic(self) -> bool:

@@ -23,6 +23,7 @@ from trainyard.model.allocation import Allocation
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.cluster import Cluster, NodeTable
 from trainyard.model.job import Job
+from trainyard.model.kind import Content
 from trainyard.model.profile import Compute, Demand, Profile, Sync
 from trainyard.model.speed.allreduce import allreduce_s
 from trainyard.model.speed.compute import most_samples, per_sample_s, samples_per_step, variable_s
@@ -51,7 +52,7 @@ class _Row(NamedTuple):
 class _Known:
     """A profile made ready for arrays, with the speeds already asked for."""
 
-    profile: Profile  # also keeps the profile alive, so that its id stays its own
+    profile: Profile
     per_sample_s: Floats
     most_samples: Floats | None  # of a step, by GPU type
     compute: Compute
@@ -78,7 +79,7 @@ class SpeedModel:
         self._node = {node.node_id: node for node in cluster.nodes}
         self._packings = [Packing([n for n in cluster.nodes if n.gpu_type == t]) for t in table.types]
         self._reference_type = _nearest_to_one(table)
-        self._profiles: dict[int, _Known] = {}
+        self._profiles: dict[Content, _Known] = {}
         self._surfaces: dict[tuple[object, ...], Floats] = {}  # of jobs without a profile
         self.derived: dict[
             tuple[object, ...], Any
@@ -240,9 +241,9 @@ class SpeedModel:
         return self.total_samples(job), rate, self.ideal_s(job)
 
     def _know(self, profile: Profile) -> _Known:
-        known = self._profiles.get(id(profile))
+        known = self._profiles.get(profile.content)
         if known is None:
-            known = self._profiles[id(profile)] = self._learn(profile)
+            known = self._profiles[profile.content] = self._learn(profile)
         return known
 
     def _learn(self, profile: Profile) -> _Known:

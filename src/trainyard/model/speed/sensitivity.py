@@ -105,7 +105,6 @@ class Sensitivity:
         self._node = {node.node_id: node for node in cluster.nodes}
         self._alone = _largest_by_type(cluster)
         self._ladders: dict[tuple[object, ...], Ladder] = {}
-        self._kept: list[Profile] = []  # an id stays its own as long as its owner lives
 
     def ladder(self, job: Job, workers: Workers) -> Ladder:
         """Return the ladder of a job with so many GPUs on each of these nodes."""
@@ -113,7 +112,7 @@ class Sensitivity:
             return self._as_asked(job, workers)
         if job.profile is None:
             return AS_IT_IS
-        key = (id(job.profile), workers)
+        key = (job.content, workers)
         ladder = self._ladders.get(key)
         if ladder is None:
             ladder = self._ladders[key] = self._of_kind(job.profile, workers)
@@ -121,7 +120,7 @@ class Sensitivity:
 
     def ladders(self, jobs: list[Job], parts: list[list[tuple[int, int]]]) -> list[Ladder]:
         """Return the ladders of many jobs with these parts: (number of the node in the cluster, GPUs)."""
-        keys = [(id(job.profile), *part) for job, part in zip(jobs, parts, strict=True)]
+        keys = [(job.kind, *part) for job, part in zip(jobs, parts, strict=True)]
         found = list(map(self._ladders.get, keys))
         for k in [k for k, ladder in enumerate(found) if ladder is None]:
             workers = tuple((self._ids[node], gpus) for node, gpus in parts[k])
@@ -154,10 +153,9 @@ class Sensitivity:
     def _of_kind(self, profile: Profile, workers: Workers) -> Ladder:
         """Like `ladder`; places that differ in nothing but the names of their nodes share one."""
         nodes = self._nodes(workers)
-        kind = (id(profile), *((node.gpu_type, node.gpus, *_sizes(node), gpus) for node, gpus in nodes))
+        kind = (profile.content, *((node.gpu_type, node.gpus, *_sizes(node), gpus) for node, gpus in nodes))
         ladder = self._ladders.get(kind)
         if ladder is None:
-            self._kept.append(profile)
             ladder = self._ladders[kind] = climb(self._speed, profile, self._spot(nodes))
         return ladder
 
@@ -234,9 +232,12 @@ def _passable(
         parts.append((axis[(axis > low) & (axis < high)] - low) / max(high - low, SAME))
     at = np.unique(np.concatenate(parts))
     at = np.sort(np.concatenate([at, (at[1:] + at[:-1]) / 2]))  # knots, and between them
-    there = _rates(speed, profile, spot, *(step[:, :1] + at * (step[:, 1:] - step[:, :1])))
-    even = there[0] + at * (there[-1] - there[0])
-    return bool((there >= np.maximum(even * (1 - UNEVEN), there[0] * (1 - SAME))).all())
+    # A table is curved between its knots: what is even there and in the middle may still dip elsewhere.
+    probes = np.concatenate([at, np.linspace(0.0, 1.0, PROBES)])
+    there = _rates(speed, profile, spot, *(step[:, :1] + probes * (step[:, 1:] - step[:, :1])))
+    even = there[0] + at * (there[len(at) - 1] - there[0])
+    dips = there.min() < there[0] * (1 - SAME)
+    return bool((there[: len(at)] >= even * (1 - UNEVEN)).all() and not dips)
 
 
 def _rates(speed: SpeedModel, profile: Profile, spot: _Spot, cpus: Floats, memory: Floats) -> Floats:

@@ -286,7 +286,8 @@ class Reselection:
         if self.fixed and not job.particular:
             alike = (wanted == wanted[row]) & (type_ == type_[row]) & (self.held == 0)
             if not self.policy.tune.by_gpus:
-                alike &= [other.profile is job.profile for other in self.table.jobs]
+                content = job.content
+                alike &= [other.content is content for other in self.table.jobs]
             for job_id in changes:
                 alike[self.table.row_of[job_id]] = False  # placed before this one
         alike[row] = True

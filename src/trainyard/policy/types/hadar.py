@@ -25,6 +25,7 @@ import numpy as np
 
 from trainyard.model.arrays import Floats, Ints, Mask
 from trainyard.model.job import Job
+from trainyard.model.kind import Kind
 from trainyard.policy.types.options import room_for
 from trainyard.policy.types.rounds import Rounds
 from trainyard.state.jobs import Column
@@ -122,16 +123,15 @@ def price_range(buyers: dict[int, Buyer], types: int) -> tuple[Floats, Floats]:
 def buyers_of(snapshot: Snapshot, ranked: Ints, held: Ints, capacity: Ints, stay: Mask) -> dict[int, Buyer]:
     """Return position in the ranking -> buyer, of all jobs that could run and do not stay as they are."""
     table, left = snapshot.table, snapshot.remaining_samples()
-    known: dict[tuple[object, ...], Mixes] = {}
+    known: dict[Kind, Mixes] = {}
     buyers = {}
     for j in np.flatnonzero(~stay).tolist():
         row = int(ranked[j])
         job = table.jobs[row]
-        key = (id(job.profile), job.gpus, job.gpu_type, *job.asked_per_gpu)
-        if key not in known:
+        if job.kind not in known:
             room = room_for(job, int(table.cells[C.TYPE][row]), snapshot.nodes, capacity)
-            known[key] = mixes_of(snapshot, job, room)
-        mixes = known[key]
+            known[job.kind] = mixes_of(snapshot, job, room)
+        mixes = known[job.kind]
         if mixes.speed.size:
             ideal_s = float(table.cells[C.TOTAL][row]) / float(mixes.speed.max())
             lived_s = snapshot.now_s - float(table.cells[C.ARRIVAL][row])

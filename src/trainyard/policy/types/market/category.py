@@ -141,7 +141,10 @@ def search_sampled(
     else:
         gain = np.append(average, np.zeros(jobs - costs.jobs))
         sizes = compositions.prioritised(gain, workers, samples, skipped, generator)
-    best = _best_of(costs, rings, _allowed(rings, sizes[:, : costs.jobs]), walk, fairness)
+    sizes = sizes[:, : costs.jobs]
+    best = _best_of(costs, rings, _allowed(rings, sizes), walk, fairness)
+    if not np.isfinite(best.cost):  # no category of the sample serves everybody; all at their least may
+        best = _better(best, _best_of(costs, rings, _allowed(rings, 0 * sizes[:1]), walk, fairness))
     return best._replace(bound=-np.inf)  # a sample says nothing of other categories
 
 

@@ -9,7 +9,7 @@ from trainyard.policy.types.market.costs import Costs
 from trainyard.policy.types.market.fairness import equal_whole_share_s
 from trainyard.policy.types.market.menus import Lists, Menu, shared_menu
 from trainyard.policy.types.market.prices import bound_at
-from trainyard.policy.types.market.profiled import Kind, profiled
+from trainyard.policy.types.market.profiled import Paces, profiled
 from trainyard.policy.types.market.rings import DONE, Rings
 from trainyard.state.jobs import Column
 from trainyard.state.snapshot import Snapshot
@@ -78,16 +78,15 @@ class Stall:
         return bound, all(kind.every is not None for kind in self.times.kinds)
 
     def least(self, costs: Costs) -> list[Menu]:
-        """The fewest workers that each job can run with, on every type."""
+        """The fewest workers that each job can run with: of every type, or of several if none has enough."""
         menus = []
         for jobs, kind in self._groups():
             rows = np.diag(np.minimum(kind.room, kind.job.least_gpus))
             rows = rows[rows.sum(axis=1) == kind.job.least_gpus]
-            if len(rows):
-                menus.append(shared_menu(costs, jobs, rows))
+            menus.append(shared_menu(costs, jobs, rows if len(rows) else kind.least_mixes()))
         return menus
 
-    def _groups(self) -> list[tuple[Ints, Kind]]:
+    def _groups(self) -> list[tuple[Ints, Paces]]:
         """Jobs of the same kind."""
         return [(np.flatnonzero(self.times.kind_of == k), kind) for k, kind in enumerate(self.times.kinds)]
 
