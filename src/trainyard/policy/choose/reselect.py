@@ -27,7 +27,7 @@ Changes = dict[str, Allocation | None]
 
 
 class Reselection:
-    """Preemptive or elastic: choose anew who runs with how much; jobs that keep their size keep their nodes."""
+    """Preemptive or elastic: choose who runs with how much; jobs that keep their size keep their nodes."""
 
     def __init__(self, policy: Stages, snapshot: Snapshot) -> None:
         self.policy = policy
