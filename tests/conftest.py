@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable
 
 import pytest
+from hypothesis import settings
 
 from trainyard.cli.main import run
 from trainyard.core.validate import validate
@@ -22,6 +23,8 @@ from trainyard.sim.failures import Failure
 from trainyard.sim.result import Result
 
 pytest.register_assert_rewrite("trace_checks")
+settings.register_profile("patient", deadline=None)  # a busy machine makes no test fail
+settings.load_profile("patient")
 
 WITHOUT_TORCH = "not torch"
 WHOLE_MODULE = "\npytestmark = pytest.mark.torch\n"

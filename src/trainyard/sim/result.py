@@ -1,4 +1,4 @@
-"""What a run gives back: outcomes per job, the timeline, the story, and the summary of the contract."""
+"""What a run gives back: outcomes per job, the timeline, the story, and the summary."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Result:
         return segments(self.story, self.end_s)
 
     def summary(self) -> dict[str, object]:
-        """Return the keys of the contract, in its order."""
+        """Return the summary's keys, in the order of `simulate --json`."""
         return summarise(self)
 
 

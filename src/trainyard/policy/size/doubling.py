@@ -79,7 +79,7 @@ class Doubling(Size):
 
 
 def granted(trials: dict[int, int], options: Sequence[tuple[int, ...]], gpus: int) -> dict[int, int]:
-    """Return the trials there is room for beside everybody's smallest size; the other jobs go on as usual."""
+    """Return the trials there is room for beside every_job's smallest size; the other jobs go on as usual."""
     least = np.array([sizes[0] for sizes in options], dtype=np.float64)
     runs = greedy(least, gpus)
     left, kept = gpus - int(least[runs].sum()), {}

@@ -83,5 +83,5 @@ def kept(moves: Mask, holds: Floats, wants: Floats, cost_s: Floats) -> Mask:
             stay[i] = True
     starts = ~holds.any(axis=1) & wants.any(axis=1)
     if not starts.any() and cost_s[moves & ~stay].sum() >= 0:
-        return moves  # nobody starts, and together they would lose more than they win
+        return moves  # no job starts, and together they would lose more than they win
     return stay

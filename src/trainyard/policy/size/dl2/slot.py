@@ -40,7 +40,7 @@ class Observation(NamedTuple):
 
 
 class Slots(SlotArrays):
-    """So many slots at once."""
+    """Some slots at once."""
 
     def __init__(self, batch: int, features: Features, width: int = 8) -> None:
         super().__init__(batch, width, features.of_job, features.of_cluster)
@@ -54,10 +54,10 @@ class Slots(SlotArrays):
             self.jobs = self.jobs.widened(self.width)
         self.clear(b)
         jobs, table = self.jobs, snapshot.table
-        everybody = kinds.of(beliefs, list(range(len(table))))
-        self.left[b] = beliefs.left / (kinds.peak[everybody] * slot_s)
+        every_job = kinds.of(beliefs, list(range(len(table))))
+        self.left[b] = beliefs.left / (kinds.peak[every_job] * slot_s)
         self.count[b], self.rows[b], self.room[b] = n, ranked, 1.0 + TINY
-        kind = jobs.kind[b, :n] = everybody[ranked]
+        kind = jobs.kind[b, :n] = every_job[ranked]
         parts = kinds.demand[kind] / capacity(snapshot)
         parts = jobs.parts[b, :n] = np.where(np.isnan(parts), parts[:, :, :1], parts)
         jobs.undone[b, :n] = beliefs.left[ranked] / table.column(C.TOTAL)[ranked]
@@ -79,7 +79,7 @@ class Slots(SlotArrays):
             array[b] = 0
 
     def _start(self, b: int, need: Floats) -> None:
-        """Give everybody the smallest size in turn; who finds no room waits."""
+        """Give every job its smallest size in turn; a job that finds no room waits."""
         n, kind = len(need), self.jobs.kind[b, : len(need)]
         fits: Mask = np.ones(n, dtype=np.bool_)
         if (self.smallest[b] > self.room[b]).any():
@@ -130,7 +130,7 @@ class Slots(SlotArrays):
 
 
 def _in_turn(need: Floats, room: Floats) -> Mask:
-    """Who finds room, the first ones first; who does not fit is passed over."""
+    """Which jobs find room, the first ones first; a job that does not fit is passed over."""
     left, fits = room.copy(), np.zeros(len(need), dtype=np.bool_)
     for i, each in enumerate(need):
         if (each <= left).all():
