@@ -35,8 +35,8 @@ MOST_SCALE = 0.1  # else a few samples that contradict each other would all coun
 FEW = 8  # of fewer samples none is left out
 OUTLIER = 0.1
 CAP = 0.15  # what one sample can add to the loss of a model
-RIDGE = 1e-9  # decides between unknowns that the samples cannot tell apart:
-SHARED = 1e3  # those of one GPU type are pulled to zero so much less than those that concern all types
+RIDGE = 1e-9  # decides between unknowns that the samples cannot tell apart
+OWN_RIDGE = 1e-12  # for those of one GPU type: what they can explain does not count for the other types
 STARTS = (0.05, 0.2, 0.5, 0.8)
 LEAST_RATIO = 1e-9
 BAD = 0.1  # median error
@@ -147,7 +147,7 @@ def _solve(terms: Sequence[Term], steps: Floats) -> _Solution:
 
 def _pull(terms: Sequence[Term]) -> Floats:
     """How much each unknown is pulled to zero."""
-    return np.sqrt([RIDGE if t.name.startswith(PER_SAMPLE) else RIDGE * SHARED for t in terms])
+    return np.sqrt([OWN_RIDGE if t.name.startswith(PER_SAMPLE) else RIDGE for t in terms])
 
 
 def _starts(sides: Mapping[str, Floats], steps: Floats) -> list[tuple[Ints, Floats]]:
