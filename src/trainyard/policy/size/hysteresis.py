@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints, Mask
-from trainyard.policy.size.growth import TINY, capacity, tasks_of
+from trainyard.policy.size.growth import TINY, tasks_of
 from trainyard.state.beliefs import Beliefs
+from trainyard.state.capacity import up_capacity
 from trainyard.state.jobs import Column
 
 C = Column
@@ -49,7 +50,7 @@ def settle(
 
 def _parts(beliefs: Beliefs, ranked: Ints) -> Floats:
     """Parts of the cluster that a worker and a server of each job take."""
-    jobs, total = beliefs.snapshot.table.jobs, capacity(beliefs.snapshot)
+    jobs, total = beliefs.snapshot.table.jobs, up_capacity(beliefs.snapshot)
     return np.array([tasks_of(jobs[row], total) for row in ranked.tolist()])
 
 
