@@ -34,7 +34,8 @@ class Drf(Size):
         """Return GPUs for each ranked row."""
         jobs, total = [snapshot.table.jobs[row] for row in ranked], up_capacity(snapshot)
         units = [_unit(job, total) for job in jobs]
-        share, most = self._shares(snapshot, ranked, jobs, np.array(units)), [job.most_gpus for job in jobs]
+        share = self._shares(snapshot, ranked, jobs, np.array(units).reshape(-1, 3))
+        most = [job.most_gpus for job in jobs]
 
         def one_more(i: int, size: int, _: Amounts) -> Step[int] | None:
             return (size * share[i], units[i], size + 1) if size < most[i] else None
@@ -50,7 +51,7 @@ class Drf(Size):
             _, cpus, memory_gb = up_capacity(snapshot)
             best = snapshot.sensitivity.best_demands(jobs)
             units = np.column_stack([units[:, 0], best[0] / cpus, best[1] / memory_gb])
-        dominant = units.reshape(-1, 3).max(axis=1, initial=0.0)
+        dominant = units.max(axis=1, initial=0.0)
         shares: list[float] = (dominant / snapshot.table.column(C.WEIGHT)[ranked]).tolist()
         return shares
 

@@ -117,8 +117,8 @@ def grow(
 ) -> dict[int, S]:
     """Take the step of least rank of all jobs that have a size, again and again; return their sizes then.
 
-    `next_step(i, size, room)` is the next step of job i, None if it has enough. It may look for one that fits
-    in what is left, or not: a job whose step does not fit, and that proposes no other, has enough too.
+    `next_step(i, size, room)` is the next step of job i, None if it has enough. It may look for the best that
+    fits in what is left, or not: a job whose step does not fit, and that proposes no other, has enough too.
     """
     sizes = sizes.copy()
     steps = {i: step for i, size in sizes.items() if (step := next_step(i, size, room)) is not None}
