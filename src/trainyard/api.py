@@ -74,7 +74,7 @@ def compare(
 
 
 def plan(snapshot: SnapshotSpec | AnyPath, policy: Policy | str = "fifo") -> dict[str, object]:
-    """Take one decision on a snapshot and return it in the form of the contract; nothing is executed."""
+    """Take one decision on a snapshot and return it as `plan --json` prints it; nothing is executed."""
     spec = snapshot if isinstance(snapshot, SnapshotSpec) else load_snapshot(snapshot, _zoo())
     return answer(restore(spec), _policy(policy), spec.now_s)
 

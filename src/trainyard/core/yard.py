@@ -294,7 +294,7 @@ class Yard:
             self._target(record, after, now)
             self.pending[job_id] = None
             if running and record.occupies is not None and record.occupies.seats == after.seats:
-                return  # it may have to wait for somebody to make room
+                return  # it may have to wait for another job to make room
         if running:
             self._stop(record, now, "preempted" if after is None else "its workers change")
 
@@ -403,7 +403,7 @@ class Yard:
         self._out.append(Stop(record.job.job_id))
 
     def _release_hold(self, record: Record) -> bool:
-        """The job's processes are gone from its nodes; return whether somebody may have waited for that."""
+        """The job's processes are gone from its nodes; return whether another job may wait for that."""
         held, opened = record.occupies, False
         if held is not None and record.stopping:
             for share in held.shares:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
+from trainyard.model.tolerance import CPUS_GB
 from trainyard.state.jobs import Column
 from trainyard.state.snapshot import Snapshot
-
-TINY = 1e-9  # CPUs or GB
 
 
 def held_mix(snapshot: Snapshot) -> Ints:
@@ -25,8 +24,8 @@ def up_capacity(snapshot: Snapshot) -> tuple[float, float, float]:
     nodes, up = snapshot.nodes, snapshot.up
     return (
         max(float(snapshot.up_gpus), 1.0),
-        max(float(nodes.cpus[up].sum()), TINY),
-        max(float(nodes.memory_gb[up].sum()), TINY),
+        max(float(nodes.cpus[up].sum()), CPUS_GB),
+        max(float(nodes.memory_gb[up].sum()), CPUS_GB),
     )
 
 

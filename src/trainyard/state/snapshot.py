@@ -43,7 +43,7 @@ class Snapshot:
     notes: dict[str, Floats] = field(
         default_factory=dict
     )  # where a stage left off: a start for its next decision
-    still: bool = False  # nobody got or lost anything since the last decision
+    still: bool = False  # no job got or lost anything since the last decision
     up_gpus: int = field(init=False)  # GPUs of all nodes that are up
     unchanged: Plan = field(init=False)  # the plan that leaves everything as it is
 

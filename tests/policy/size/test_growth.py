@@ -14,7 +14,7 @@ from trainyard.core.yard import Yard
 from trainyard.model.cluster import uniform_cluster
 from trainyard.model.job import Job
 from trainyard.policy.grammar import parse_policy
-from trainyard.policy.size.growth import best_first, everybody, grow, growers_of, in_turn, smallest
+from trainyard.policy.size.growth import all_sizes, best_first, grow, growers_of, in_turn, smallest
 from trainyard.state.beliefs import Told
 
 AMOUNTS = st.tuples(st.integers(0, 4), st.integers(0, 4))
@@ -125,9 +125,9 @@ def test_smallest_sizes_while_there_is_room(growers):
 
 
 def test_everybody_has_a_row():
-    assert everybody({1: 4}, 0, 3).tolist() == [0, 4, 0]
-    assert everybody({1: (4, 2)}, (0, 0), 2).tolist() == [[0, 0], [4, 2]]
-    assert everybody({}, (0, 0), 0).shape == (0, 2)
+    assert all_sizes({1: 4}, 0, 3).tolist() == [0, 4, 0]
+    assert all_sizes({1: (4, 2)}, (0, 0), 2).tolist() == [[0, 0], [4, 2]]
+    assert all_sizes({}, (0, 0), 0).shape == (0, 2)
 
 
 def test_jobs_that_are_alike_share_their_speeds():

@@ -46,10 +46,14 @@ def compare(
     else:
         from rich.console import Console
 
+        from trainyard.report.added import added_table
         from trainyard.report.table import comparison_table
 
         console = Console()
         console.print(comparison_table(summaries, width=console.width))
+        if (gains := added_table(results)) is not None:
+            console.print()
+            console.print(gains)
     if directory is not None:
         report = write_comparison(directory, results)
         typer.echo(f"Report: {report}", err=json_)

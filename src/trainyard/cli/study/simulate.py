@@ -62,9 +62,12 @@ def simulate(
     else:
         from rich.console import Console
 
+        from trainyard.report.fallback import fallback
         from trainyard.report.table import summary_table
 
         Console().print(summary_table(result.summary()))
+        if left := fallback(result):
+            typer.echo(left)
         if online is not None:
             for verdict in online.verdicts:
                 typer.echo(str(verdict))

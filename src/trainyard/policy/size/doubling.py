@@ -78,7 +78,7 @@ class Doubling(Size):
 
 
 def granted(trials: dict[int, int], options: Sequence[tuple[int, ...]], gpus: int) -> dict[int, int]:
-    """Return the trials there is room for beside everybody's smallest size; the other jobs go on as usual."""
+    """Return the trials there is room for beside the smallest sizes; the other jobs go on as usual."""
     runs, left = in_turn([sizes[:1] for sizes in options], (gpus,))
     wanted = [j for j in runs if j in trials]
     served, _ = in_turn([(trials[j] - options[j][0],) for j in wanted], left)

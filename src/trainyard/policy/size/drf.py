@@ -2,7 +2,7 @@
 
 Every job first gets its smallest size, in the order of the order stage, as long as there is room; then one
 GPU at a time goes to the job with the smallest weighted dominant share, until the cluster is full or
-everybody has enough.
+every_job has enough.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.job import Job
-from trainyard.policy.size.growth import ALL, Amounts, Step, everybody, grow, in_turn, tasks_of
+from trainyard.policy.size.growth import ALL, Amounts, Step, all_sizes, grow, in_turn, tasks_of
 from trainyard.policy.stages import Size, Sizes
 from trainyard.state.capacity import up_capacity
 from trainyard.state.jobs import Column
@@ -43,7 +43,7 @@ class Drf(Size):
         least = zip(jobs, units, strict=True)
         going, room = in_turn([tuple(job.least_gpus * part for part in unit) for job, unit in least], ALL)
         sizes = grow({i: jobs[i].least_gpus for i in going}, room, one_more)
-        return Sizes(everybody(sizes, 0, len(jobs)))
+        return Sizes(all_sizes(sizes, 0, len(jobs)))
 
     def _shares(self, snapshot: Snapshot, ranked: Ints, jobs: list[Job], units: Floats) -> list[float]:
         """Largest part of any resource that one GPU of a job takes along, over the job's weight."""

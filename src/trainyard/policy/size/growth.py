@@ -15,6 +15,7 @@ import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.job import Job
+from trainyard.model.tolerance import PART
 from trainyard.state.beliefs import Beliefs
 from trainyard.state.capacity import up_capacity
 from trainyard.state.jobs import Column
@@ -24,10 +25,9 @@ Amounts = tuple[float, ...]
 Counts = tuple[int, int]  # workers and servers
 Step = tuple[float, Amounts, S]  # its rank, the least first; what it takes; the size that it leads to
 
-TINY = 1e-9
 NONE: Counts = (0, 0)
 NOTHING: Amounts = (0.0, 0.0, 0.0)
-ALL: Amounts = (1.0 + TINY, 1.0 + TINY, 1.0 + TINY)  # the cluster, rounding allowed for
+ALL: Amounts = (1.0 + PART, 1.0 + PART, 1.0 + PART)  # the cluster, rounding allowed for
 
 
 class Grower(NamedTuple):
@@ -106,7 +106,7 @@ def smallest(growers: Sequence[Grower]) -> tuple[dict[int, Counts], Amounts]:
     return {i: growers[i].least for i in served}, room
 
 
-def everybody(sizes: Mapping[int, S], none: S, count: int) -> Ints:
+def all_sizes(sizes: Mapping[int, S], none: S, count: int) -> Ints:
     """Return the sizes of so many jobs as an array, `none` for those that have no size."""
     table = np.array([sizes.get(i, none) for i in range(count)], dtype=np.int64)
     return table.reshape(count, *np.array(none).shape)

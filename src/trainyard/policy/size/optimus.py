@@ -16,14 +16,14 @@ import numpy as np
 
 from trainyard.model.allocation import Wakes
 from trainyard.model.arrays import Floats, Ints
+from trainyard.model.tolerance import PART
 from trainyard.policy.size.growth import (
     NONE,
-    TINY,
     Amounts,
     Counts,
     Grower,
     Step,
-    everybody,
+    all_sizes,
     grow,
     growers_of,
     in_turn,
@@ -90,7 +90,7 @@ def one_by_one(growers: Sequence[Grower], left: Sequence[float], trials: Mapping
     served, room = in_turn([growers[j].takes(tasks) for j, tasks in zip(wanted, more, strict=True)], room)
     tried = {wanted[k]: trials[wanted[k]] for k in served}
     grown = grow({j: size for j, size in sizes.items() if j not in tried}, room, _OneMore(growers, left).step)
-    return everybody(tried | grown, NONE, len(growers))
+    return all_sizes(tried | grown, NONE, len(growers))
 
 
 class _OneMore:
@@ -113,7 +113,7 @@ class _OneMore:
         (workers, servers), (gpus, cpus, memory), best = size, room, 0.0
         now, step = pace(workers, servers), None
         if servers + 1 < columns and server[1] <= cpus and server[2] <= memory:
-            best = (now - pace(workers, servers + 1)) / max(*server, TINY)
+            best = (now - pace(workers, servers + 1)) / max(*server, PART)
             step = -best * left, server, (workers, servers + 1)
         if workers + 1 < rows and worker[0] <= gpus and worker[1] <= cpus and worker[2] <= memory:
             gain = (now - pace(workers + 1, servers)) / max(worker)

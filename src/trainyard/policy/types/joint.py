@@ -18,7 +18,7 @@ from trainyard.state.snapshot import Snapshot
 class Joint(Size, Place):
     """How big, and on which GPU types? The workers of each type then go on the fewest nodes."""
 
-    order: ClassVar[str] = "srsf"  # who comes first if the policy names nobody else
+    order: ClassVar[str] = "srsf"  # the order if the policy names none
 
     @abstractmethod
     def assign(self, snapshot: Snapshot, ranked: Ints, held: Ints, capacity: Ints) -> Ints:

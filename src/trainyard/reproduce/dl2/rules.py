@@ -17,7 +17,7 @@ from trainyard.model.speed import SpeedModel
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.order.srtf import Srtf
 from trainyard.policy.policy import Policy
-from trainyard.policy.size.growth import ALL, Amounts, Step, everybody, grow, growers_of, in_turn, tasks_of
+from trainyard.policy.size.growth import ALL, Amounts, Step, all_sizes, grow, growers_of, in_turn, tasks_of
 from trainyard.policy.size.optimus import one_by_one
 from trainyard.policy.stages import Size, Sizes
 from trainyard.profiling.scaling import fit_scaling
@@ -43,7 +43,7 @@ class AllTheyCanHave(Size):
             return (0.0, tuple(map(add, worker, server)), size + 1) if size < job.most_gpus else None
 
         sizes = grow(dict.fromkeys(range(len(tasks)), 0), ALL, one_more)
-        pairs = everybody(sizes, 0, len(tasks))
+        pairs = all_sizes(sizes, 0, len(tasks))
         return Sizes(pairs, pairs)
 
 
@@ -87,7 +87,7 @@ class OneWorker(Size):
 
         served, room = in_turn([tuple(map(add, worker, server)) for _, worker, server in tasks], ALL)
         sizes = grow(dict.fromkeys(served, 1), room, one_more)
-        servers = everybody(sizes, 0, len(tasks))
+        servers = all_sizes(sizes, 0, len(tasks))
         return Sizes(np.minimum(servers, 1), servers)
 
 

@@ -12,9 +12,9 @@ from trainyard.policy.types.market.costs import Costs
 def marginal_gains(costs: Costs) -> Ints:
     """Everybody gets a worker, the fastest types first; then each worker goes where it saves most time."""
     mix: Ints = np.zeros((costs.jobs, costs.types), dtype=np.int64)
-    left, everybody = costs.capacity.copy(), np.arange(costs.jobs)
+    left, every_job = costs.capacity.copy(), np.arange(costs.jobs)
     ones: Ints = np.eye(costs.types, dtype=np.int64)
-    single = np.stack([costs.of(everybody, np.tile(one, (costs.jobs, 1))) for one in ones])
+    single = np.stack([costs.of(every_job, np.tile(one, (costs.jobs, 1))) for one in ones])
     for job in np.argsort(-single.min(axis=0), kind="stable").tolist():
         t = int(np.where(left > 0, single[:, job], np.inf).argmin())
         mix[job, t] += 1
@@ -27,11 +27,11 @@ def marginal_gains(costs: Costs) -> Ints:
         return (-most, tuple(ones[best].tolist()), held + ones[best]) if most > 0 else None
 
     grown = grow(dict(enumerate(mix)), tuple(left.tolist()), one_more)
-    return np.array([grown[job] for job in everybody.tolist()])
+    return np.array([grown[job] for job in every_job.tolist()])
 
 
 def equal_shares(costs: Costs, generator: np.random.Generator) -> Ints:
-    """As many workers for everybody, of whatever type comes."""
+    """As many workers for every_job, of whatever type comes."""
     workers = generator.permutation(np.repeat(np.arange(costs.types), costs.capacity))
     mix: Ints = np.zeros((costs.jobs, costs.types), dtype=np.int64)
     each = len(workers) // costs.jobs

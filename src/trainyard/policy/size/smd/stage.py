@@ -79,7 +79,8 @@ class Smd(Size):
         for j, row in enumerate(ranked.tolist()):
             job = snapshot.table.jobs[row]
             most = job.most_gpus, beliefs.most(row)  # asked for, and there are of its type
-            key = (id(job.profile), job.least_gpus, most, beliefs.gpu_type(row), job.asked_per_gpu)
+            # Coarser than `job.kind`: neither the GPUs it asks for nor how it came by its type count.
+            key = (job.content, job.least_gpus, most, beliefs.gpu_type(row), job.asked_per_gpu)
             kind = kinds.setdefault(key, len(rows))
             if kind == len(rows):
                 rows.append(row)
