@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from trainyard.core.check import check_plan
 from trainyard.core.events import (
     DecisionDue,
@@ -89,7 +91,7 @@ class Yard:
             self.waiting,
             self.target,
             self.free,
-            self.up_gpus,
+            np.ones(len(cluster.nodes), dtype=np.bool_),
             Sensitivity(cluster, self.speed),
             rules=self.rules,
         )
@@ -233,6 +235,8 @@ class Yard:
         gpus = int(self.nodes.gpus[i])
         self.free.add(i, sign * gpus, sign * float(self.nodes.cpus[i]), sign * float(self.nodes.memory_gb[i]))
         self.up_gpus += sign * gpus
+        up = self._view.up = self._view.up.copy()
+        up[i] = sign > 0
         self._view.still = False
 
     # -- decisions ----------------------------------------------------------------------------------------

@@ -143,7 +143,7 @@ class Reselection:
         if not self.policy.order.preemptive:
             stays = (held[ranked].sum(axis=1) > 0) & ((mix.sum(axis=1) == 0) | self.stay[ranked])
             mix = np.where(stays[:, None], held[ranked], mix)
-            left = up_by_type(self.snapshot, held)
+            left = up_by_type(self.snapshot)
             for j in np.argsort(~stays, kind="stable").tolist():
                 mix[j] *= bool((mix[j] <= left).all())
                 left -= mix[j]

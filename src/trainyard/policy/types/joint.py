@@ -30,7 +30,7 @@ class Joint(Size, Place):
     def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
         """Return workers by type of each ranked row."""
         held = held_mix(snapshot)
-        mix = self.assign(snapshot, ranked, held[ranked], up_by_type(snapshot, held))
+        mix = self.assign(snapshot, ranked, held[ranked], up_by_type(snapshot))
         return Sizes(mix.sum(axis=1), mix=mix)
 
     def find(self, request: Request, free: Room, nodes: NodeTable, seed: int) -> Allocation | None:

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
 
 from trainyard.model.speed.sensitivity import Ladder
 from trainyard.model.tolerance import CPUS_GB, FINE_PART, PART
+from trainyard.policy.size.growth import best_first
 from trainyard.policy.tune.synergy.occupants import Occupants
 
 Room = tuple[float, float]  # CPUs and memory, as parts of the node
@@ -183,11 +183,7 @@ def _hand_out(occupants: Occupants, members: dict[int, list[tuple[int, int]]]) -
             for i, _ in members[node]
             if i in low and _may_rise(occupants, i, cpus[node], memory[node])
         ]
-        heapify(hopeful)
-        while hopeful:
-            _, i = heappop(hopeful)
-            if _climb(occupants, i, cpus, memory):
-                heappush(hopeful, (-_gain(occupants, i), i))
+        best_first(hopeful, lambda i: -_gain(occupants, i) if _climb(occupants, i, cpus, memory) else None)
 
 
 def _may_rise(occupants: Occupants, i: int, cpus: float, memory: float) -> bool:

@@ -67,7 +67,7 @@ class Market(Joint):
     def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
         """Return workers by type of each ranked row, and the certificate."""
         held = held_mix(snapshot)
-        mix, notes = self._decide(snapshot, ranked, held[ranked], up_by_type(snapshot, held))
+        mix, notes = self._decide(snapshot, ranked, held[ranked], up_by_type(snapshot))
         return Sizes(mix.sum(axis=1), mix=mix, notes=notes)
 
     def assign(self, snapshot: Snapshot, ranked: Ints, held: Ints, capacity: Ints) -> Ints:
