@@ -87,14 +87,14 @@ def test_another_size_is_a_new_request():
 # A job of 2 x 100 GPU-seconds has 400 seconds left on two K80s and 100 on two V100s: 300 fewer.
 
 
-@pytest.mark.parametrize(("restart_s", "type_"), [(299.0, V100), (300.0, HELD_OR_MIXED)])
+@pytest.mark.parametrize(("restart_s", "type_"), [(299.9, V100), (300.0, HELD_OR_MIXED)])
 def test_a_job_moves_up_if_it_saves_more_than_its_restart(restart_s, type_):
     made = pools(rigid("a"), held={"a": {"k": 2}}, restart_s=restart_s)
     assert made.take(0, 2) == type_
     assert made.left == ([2, 0] if type_ == V100 else [0, 2])
 
 
-@pytest.mark.parametrize(("restart_s", "type_"), [(224.0, V100), (225.0, HELD_OR_MIXED)])
+@pytest.mark.parametrize(("restart_s", "type_"), [(224.9, V100), (225.0, HELD_OR_MIXED)])
 def test_what_is_done_already_counts(restart_s, type_):
     """After 100 seconds 300 are left on K80s and 75 on V100s."""
     made = pools(rigid("a"), held={"a": {"k": 2}}, now_s=100.0, restart_s=restart_s)
