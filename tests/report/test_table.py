@@ -61,7 +61,7 @@ def test_a_column_is_left_out_only_with_all_of_higher_rank(width):
 def test_what_is_left_out_is_named():
     assert comparison_table([row()], width=200).caption is None
     assert comparison_table([row()], width=29).caption == (
-        "A wider terminal also shows median JCT, p95 JCT, avg queue, make- span, GPU use, preempt/restart, "
+        "A wider terminal also shows median JCT, p95 JCT, avg queue, makespan, GPU use, preempt/restart, "
         "fairness avg/max, Jain index, decide ms p50/p99"
     )
 
