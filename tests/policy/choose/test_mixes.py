@@ -70,6 +70,14 @@ def test_who_should_have_nothing_stops_if_the_order_may_stop_it():
     assert changes(Settled(a=(0, 0), b=(2, 0)), JOBS, held, "fifo(fill=greedy)") == {"b": {"k": 2}}
 
 
+def test_without_preemption_the_first_take_what_those_that_stay_leave():
+    """a stays on its V100s; b and c want the K80s, which only one of them can have."""
+    jobs = [*JOBS, job("c"), job("d", 1)]
+    stage = Settled(a=(0, 0), b=(2, 0), c=(2, 0), d=(0, 1))
+    assert changes(stage, jobs, {"a": {"v": 2}}, "fifo(fill=greedy)") == {"b": {"k": 2}}
+    assert changes(stage, jobs, {"a": {"v": 1}}, "fifo(fill=greedy)") == {"b": {"k": 2}, "d": {"v": 1}}
+
+
 def test_without_preemption_a_running_job_may_still_change():
     held = {"a": {"k": 2}}
     assert changes(Settled(a=(0, 2), b=(2, 0)), JOBS, held, "fifo(fill=greedy)") == {

@@ -111,6 +111,25 @@ def test_in_plain_time_more_gpus_do_not_get_there_sooner():
     assert wakes(Las(threshold_s=(100.0,)), [30.0], 4, now_s=5.0) == (("a", 75.0),)
 
 
+def test_a_running_job_that_changes_is_served_up_to_now():
+    """After 30 s with 2 GPUs it has 60 GPU-seconds, or 30 seconds, and goes on with 4 GPUs."""
+    snapshot, _ = served([0.0], {"a": 2}, now_s=30.0, held={"a": {"n0": 2}})
+    more = {"a": fair(nodes_of(8), {"n0": 4})}
+    assert QUEUES.wakes(snapshot, more) == (("a", 40.0), ("a", 115.0))
+    assert Las(threshold_s=(100.0,)).wakes(snapshot, more) == (("a", 100.0),)
+
+
+def test_run_time_and_gpu_time_are_kept_apart():
+    snapshot, _ = served([0.0, 0.0])
+    snapshot.table.cells[Column.ATTAINED][0] = 500.0
+    snapshot.table.cells[Column.EXECUTED][1] = 500.0
+    by_gpus, by_time = Las(threshold_gpu_s=(100.0,)), Las(threshold_s=(100.0,))
+    assert by_gpus.rank(snapshot).tolist() == [1, 0]
+    assert by_time.rank(snapshot).tolist() == [0, 1]
+    for order in (by_gpus, by_time):
+        assert [order.waiting_key(snapshot, row) for row in (0, 1)] == order.key(snapshot).tolist()
+
+
 def test_without_queues_or_a_start_there_is_nothing_to_wake_for():
     assert wakes(Las(), [0.0], 2) == ()
     assert wakes(QUEUES, [0.0], 2, stopped=True) == ()

@@ -87,6 +87,12 @@ def test_rho_is_time_in_the_system_over_time_with_a_fair_share():
     assert rho(jobs, 4, now_s=100.0) == {"a": 1.0, "b": pytest.approx(400 / 600)}
 
 
+def test_rho_counts_from_the_arrival():
+    snapshot = snapshot_of(nodes_of(8), [Job("a", 0.0, 1, duration_s=100.0)], now_s=100.0)
+    snapshot.table.cells[Column.ARRIVAL][0] = 40.0
+    assert Ftf().key(snapshot).tolist() == pytest.approx([-(60 + 100) / 100])
+
+
 def test_rho_counts_what_is_left_of_a_job_that_runs():
     jobs = [Job("a", 0.0, 4, duration_s=100.0), Job("b", 0.0, 4, duration_s=300.0)]
     assert rho(jobs, 4, 50.0, {"a": {"n0": 4}})["a"] == pytest.approx((50 + 50) / 200)
