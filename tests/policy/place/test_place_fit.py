@@ -112,6 +112,8 @@ def test_one_node_for_all_is_the_fullest_with_room():
     nodes, free = special((4, 12.0, 240.0), (2, 12.0, 240.0), (3, 12.0, 240.0), (1, 12.0, 240.0))
     (share,) = one_node(served(2), free, nodes)
     assert share == Share("n1", 2, 1, 2 * 1.0 + 2.0, 2 * 10.0 + 20.0)
+    (share,) = one_node(served(2, servers=3, worker=(1.5, 10.0)), free, nodes)
+    assert share == Share("n1", 2, 3, 2 * 1.5 + 3 * 2.0, 2 * 10.0 + 3 * 20.0)
 
 
 @pytest.mark.parametrize(
