@@ -4,7 +4,7 @@ A node there has 8 CPU slots and 8 GPU slots (4 of them are one GPU), and the wo
 use no GPU. Our workers always sit on a GPU each, so a node here has 4 GPUs that stand for seats, which never
 run out before its 8 CPUs do (every task takes 2), and its 8 GB of memory stand for the GPU slots.
 
-Speeds are those that the authors measured (`dl2_speeds`); between them, and where a measurement failed, a
+Speeds are those that the authors measured (`paper_speeds`); between them, and where a measurement failed, a
 linear radial basis function tells, as in the public simulator.
 """
 
