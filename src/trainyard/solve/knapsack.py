@@ -23,6 +23,7 @@ Knapsack = Callable[[Floats, Floats, Floats], Mask]
 
 NEARLY_ONE = 1e-7  # below one: one
 ROUNDING = 1e-9  # of the capacity
+NEGLIGIBLE = 1e-9  # of the largest value: the solver takes it or leaves it
 
 
 def exact(values: Floats, weights: Floats, capacity: Floats) -> Mask:
@@ -115,4 +116,14 @@ def _program(values: Floats, weights: Floats, capacity: Floats, integer: bool = 
     at_most = Rows(row.ravel(), column.ravel(), parts.ravel(), np.ones(parts.shape[1]))
     x = maximise(values, at_most, NO_ROWS, np.ones(values.size), integer)
     assert x is not None  # nothing at all is always possible
-    return np.flatnonzero(x > 1 - NEARLY_ONE)
+    counts = values > NEGLIGIBLE * values.max()
+    return np.flatnonzero(counts & (_last_of_alike(x, values, parts) > 1 - NEARLY_ONE))
+
+
+def _last_of_alike(x: Floats, values: Floats, parts: Floats) -> Floats:
+    """Give what jobs that are alike get to the last of them: another version of the solver picks others."""
+    _, alike = np.unique(np.column_stack([values, parts]), axis=0, return_inverse=True)
+    in_order, by_amount = np.argsort(alike, kind="stable"), np.lexsort((x, alike))
+    dealt = np.empty_like(x)
+    dealt[in_order] = x[by_amount]
+    return dealt

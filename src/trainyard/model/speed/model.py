@@ -31,6 +31,7 @@ from trainyard.model.speed.inputs import input_cpu_s, input_storage_s
 from trainyard.model.speed.overlap import LayerShares, layer_shares, overlapped_s
 from trainyard.model.speed.packing import Packing
 from trainyard.model.speed.paramserver import one_way_s, overhead_s
+from trainyard.model.speed.ratios import Ratios, ratios_of
 from trainyard.model.speed.shapes import Shapes
 from trainyard.model.speed.split import split_batch
 from trainyard.model.speed.tables import Table, table_of
@@ -212,9 +213,12 @@ class SpeedModel:
         ends = np.cumsum([share.gpus for share in parts])[:-1]
         return {s.node: part.tolist() for s, part in zip(parts, np.split(split, ends), strict=True)}
 
-    def per_sample_s(self, profile: Profile, gpu_type: int) -> float:
-        """Seconds that one GPU of a type computes a sample."""
-        return float(self._know(profile).per_sample_s[gpu_type])
+    def ratios(self, job: Job, gpu_type: int, bandwidth_gbps: float) -> Ratios | None:
+        """The time of a sample as a sum of ratios of workers and servers; None if it has another form."""
+        if job.profile is None:
+            return None
+        each_s = float(self._know(job.profile).per_sample_s[gpu_type])
+        return ratios_of(job.profile, each_s, bandwidth_gbps)
 
     def total_samples(self, job: Job) -> float:
         """The whole work of a job: its samples, or what it does in its duration at the reference rate."""

@@ -5,18 +5,21 @@ The rules live here because nobody would run a cluster by them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from operator import add
 
 import numpy as np
 
+from trainyard.learn.episode import Scenario
+from trainyard.learn.workload import bound
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.job import Job
 from trainyard.model.profile import Profile
-from trainyard.model.speed import SpeedModel
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.order.srtf import Srtf
 from trainyard.policy.policy import Policy
+from trainyard.policy.size.dl2.features import Features
+from trainyard.policy.size.dl2.slot import Slots
 from trainyard.policy.size.growth import ALL, Amounts, Step, all_sizes, grow, growers_of, in_turn, tasks_of
 from trainyard.policy.size.optimus import one_by_one
 from trainyard.policy.stages import Size, Sizes
@@ -165,15 +168,7 @@ def policy_of(rule: str) -> Policy:
     return RULES[rule]() if rule in RULES else parse_policy(rule)
 
 
-def bound_slots(jobs: Sequence[Job], slot_s: float, speed: SpeedModel) -> float:
+def bound_slots(scenario: Scenario) -> float:
     """Average JCT if every job ran at its own best size as if it were alone, from its first slot on."""
-    return float(np.mean([_alone_s(job, slot_s, speed) for job in jobs])) / slot_s
-
-
-def _alone_s(job: Job, slot_s: float, speed: SpeedModel) -> float:
-    apart = job.profile is not None and job.profile.apart
-    most = job.most_gpus
-    speeds = speed.surface(job, 0, most, most)[:, 1:] if apart else speed.curve(job, 0, most)
-    work = job.samples if job.duration_s is None else job.duration_s * float(speeds[job.gpus])
-    assert work is not None
-    return -job.arrival_s % slot_s + work / float(speeds.max())
+    waits_s = [-job.arrival_s % scenario.slot_s for job in scenario.jobs]
+    return bound(scenario, Slots(1, Features())) + float(np.mean(waits_s)) / scenario.slot_s

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from trainyard.model.fairness import jain
 from trainyard.policy.types.market.category import Fairness, search_sampled
 from trainyard.policy.types.market.closed_form import ClosedForm
-from trainyard.policy.types.market.fairness import equal_share_s, jain
+from trainyard.policy.types.market.fairness import equal_share_s
 from trainyard.policy.types.market.prices import trade
 from trainyard.reproduce.findings import Cell, Heading, Table
 from trainyard.reproduce.market.figures import draw_fairness
@@ -61,7 +62,7 @@ class Frontier:
         for name, mix in mixes.items():
             ratio = rings.seconds(every_job, mix) / fair_s
             above = 100 * (costs.total(mix) / least - 1)
-            found[name] = Outcome(above, jain(ratio), jain(1 / ratio), float(ratio.max()))
+            found[name] = Outcome(above, float(jain(ratio)), float(jain(1 / ratio)), float(ratio.max()))
         return found
 
 

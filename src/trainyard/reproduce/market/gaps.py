@@ -11,9 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from trainyard.model.arrays import Ints
+from trainyard.model.fairness import jain
 from trainyard.policy.types.market.category import search_all, search_sampled
 from trainyard.policy.types.market.closed_form import ClosedForm
-from trainyard.policy.types.market.fairness import equal_share_s, jain
+from trainyard.policy.types.market.fairness import equal_share_s
 from trainyard.policy.types.market.master import Columns, Master
 from trainyard.policy.types.market.menus import Lists, all_configs, grid, grid_configs, shared_menu
 from trainyard.policy.types.market.prices import trade
@@ -72,7 +73,7 @@ class Clearing:
             spent = time.process_time() - began
             seconds = drawn.rings.seconds(np.arange(self.jobs), mix)
             ratio = seconds / fair_s
-            found[name] = Outcome(float(seconds.sum()), spent, jain(1.0 / ratio), float(ratio.max()))
+            found[name] = Outcome(float(seconds.sum()), spent, float(jain(1.0 / ratio)), float(ratio.max()))
         return found
 
 

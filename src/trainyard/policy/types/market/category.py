@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
+from trainyard.model.fairness import jain
 from trainyard.policy.types.market import compositions
 from trainyard.policy.types.market.clearing import clear_types
 from trainyard.policy.types.market.costs import Costs
@@ -44,9 +45,8 @@ class Fairness(NamedTuple):
 
     def score(self, seconds: Floats) -> Floats:
         """Score of completion times (..., S)."""
-        ratio = seconds / self.reference
-        jain = ratio.sum(axis=-1) ** 2 / (ratio.shape[-1] * (ratio**2).sum(axis=-1))
-        score: Floats = seconds.sum(axis=-1) * (self.beta + (1.0 - self.beta) * (1.0 - jain))
+        unfair = 1.0 - jain(seconds / self.reference)
+        score: Floats = seconds.sum(axis=-1) * (self.beta + (1.0 - self.beta) * unfair)
         return score
 
 

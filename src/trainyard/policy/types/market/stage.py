@@ -15,12 +15,12 @@ import numpy as np
 
 from trainyard.errors import InputError
 from trainyard.model.arrays import Ints, Mask
+from trainyard.model.fairness import jain
 from trainyard.policy.choose.walk import greedy
 from trainyard.policy.stages import Sizes
 from trainyard.policy.types.joint import Joint
 from trainyard.policy.types.market.category import search_sampled
 from trainyard.policy.types.market.costs import Costs
-from trainyard.policy.types.market.fairness import jain
 from trainyard.policy.types.market.prices import Assignment, clear, trade
 from trainyard.policy.types.market.samples import Samples, sampled_menu
 from trainyard.policy.types.market.stall import Stall
@@ -145,6 +145,6 @@ def _certificate(stall: Stall, costs: Costs, found: Assignment) -> Mapping[str, 
         "lower_bound": found.bound,
         "gap": found.gap,
         "prices": prices,
-        "jain_index": jain(ratio),
+        "jain_index": float(jain(ratio)),
         "worst_finish_time_ratio": float(ratio.max(initial=0.0)),
     }
