@@ -56,7 +56,7 @@ def look_ahead(growers: list[Grower], ahead: int) -> Ints:
         share = max(grower.takes(size)) / grower.weight
         return None if more == NONE else (share, grower.takes(more), (size[0] + more[0], size[1] + more[1]))
 
-    return all_sizes(grow(*smallest(growers), next_step), NONE, len(growers))
+    return all_sizes(grow(*smallest(growers), next_step, again=True), NONE, len(growers))
 
 
 class Steps:

@@ -78,7 +78,7 @@ def steepest(growers: list[Grower], losses: list[Floats], ahead: int) -> Ints:
         gain, more = steps.best(growers[i], losses[i], size, room)
         return (-gain, growers[i].takes(more), (size[0] + more[0], size[1] + more[1])) if gain > 0 else None
 
-    return all_sizes(grow(*smallest(growers), next_step), NONE, len(growers))
+    return all_sizes(grow(*smallest(growers), next_step, again=True), NONE, len(growers))
 
 
 class _Steps:

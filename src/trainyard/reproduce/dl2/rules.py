@@ -137,8 +137,8 @@ def _profiled(profile: Profile, true: Floats) -> Floats:
 
 def _tasks(snapshot: Snapshot, ranked: Ints) -> list[tuple[Job, Amounts, Amounts]]:
     """Each ranked job with the parts of the cluster that its worker and its server take."""
-    jobs, total = snapshot.table.jobs, up_capacity(snapshot)
-    return [(jobs[row], *tasks_of(jobs[row], total)) for row in ranked.tolist()]
+    jobs = [snapshot.table.jobs[row] for row in ranked.tolist()]
+    return [(job, *each) for job, each in zip(jobs, tasks_of(jobs, up_capacity(snapshot)), strict=True)]
 
 
 DRF, OPTIMUS, LOOKAHEAD, STEEPEST, ONE_WORKER = (

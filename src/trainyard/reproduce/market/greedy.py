@@ -26,7 +26,7 @@ def marginal_gains(costs: Costs) -> Ints:
         best, most = int(saves.argmax()), float(saves.max())
         return (-most, tuple(ones[best].tolist()), held + ones[best]) if most > 0 else None
 
-    grown = grow(dict(enumerate(mix)), tuple(left.tolist()), one_more)
+    grown = grow(dict(enumerate(mix)), tuple(left.tolist()), one_more, again=True)
     return np.array([grown[job] for job in every_job.tolist()])
 
 

@@ -179,11 +179,11 @@ def _hand_out(occupants: Occupants, members: dict[int, list[tuple[int, int]]]) -
         if cpus[node] <= CPUS_GB and memory[node] <= CPUS_GB:
             continue
         hopeful = [
-            (-_gain(occupants, i), i)
+            (i, _rise(occupants, i))
             for i, _ in members[node]
             if i in low and _may_rise(occupants, i, cpus[node], memory[node])
         ]
-        best_first(hopeful, lambda i: -_gain(occupants, i) if _climb(occupants, i, cpus, memory) else None)
+        best_first(hopeful, lambda i, _: _rise(occupants, i) if _climb(occupants, i, cpus, memory) else None)
 
 
 def _may_rise(occupants: Occupants, i: int, cpus: float, memory: float) -> bool:
@@ -195,11 +195,11 @@ def _may_rise(occupants: Occupants, i: int, cpus: float, memory: float) -> bool:
     return (cpus > CPUS_GB or not more_cpus) and (memory > CPUS_GB or not more_memory)
 
 
-def _gain(occupants: Occupants, i: int) -> float:
-    """Speed gained per proportional share of CPUs and memory on the way to the next rung."""
+def _rise(occupants: Occupants, i: int) -> tuple[float]:
+    """The way to the next rung: the more speed it gains per proportional share, the lower its rank."""
     ladder, k = occupants.ladders[i], int(occupants.places[i])
     cost = ladder.cpus[k + 1] - ladder.cpus[k] + ladder.memory[k + 1] - ladder.memory[k]
-    return (ladder.speed[k + 1] - ladder.speed[k]) / max(cost, PART)
+    return ((ladder.speed[k] - ladder.speed[k + 1]) / max(cost, PART),)
 
 
 def _climb(occupants: Occupants, i: int, cpus: list[float], memory: list[float]) -> bool:
