@@ -141,3 +141,15 @@ def test_a_ridge_pulls_by_the_length_of_a_column():
 def test_exact_sums_are_solved_exactly(unknowns, seed):
     rows = np.random.default_rng(seed).uniform(0.5, 2, (8, 3)) + np.eye(8, 3) * 5
     assert nonnegative(rows, rows @ unknowns, 0.0) == pytest.approx(unknowns, rel=1e-6)
+
+
+@pytest.mark.parametrize("servers", [0, 1, 3])
+def test_terms_add_up_to_the_step_of_the_speed_model(servers):
+    samples = [Sample(w, 1.0, servers=servers, gpu_type="g", nodes=n) for w, n in ((1, 1), (2, 1), (4, 2))]
+    setting = Setting(batch=12, network_gbps=5.0, intra_gbps=50.0)
+    found = {"per_sample_s g": 0.01, "fixed_s": 0.02, "worker_overhead_s": 0.003, "gradient_mb": 40.0}
+    if servers:
+        found["server_overhead_s"] = 0.004
+    steps = sum(found[term.name] * term.seconds for term in terms_of(samples, setting))
+    speeds = predicted(profile_of(found, samples, setting, "x"), samples, setting)
+    assert 12 / speeds == pytest.approx(steps)
