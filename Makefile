@@ -4,19 +4,22 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-DEMO_POLICIES := fifo,easy,sjf,srtf,srsf,las,tiresias,ftf
+DEMO_POLICIES := fifo,easy,srtf,las,srtf+tune,srtf+doubling,srtf+smd,srtf+dl2,market,srtf+market+tune
 DEMO_OUT := out/demo
 
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-learn bench clean
+.PHONY: help setup demo test test-torch test-traces bench answers dist clean
 
 help:
-	@echo "make demo    compare eight policies on a small generated workload"
-	@echo "make test    all checks and tests"
-	@echo "make test-learn  the tests that need PyTorch, which it installs (TORCH=torch==2.13.0)"
-	@echo "make bench   time decisions, and the simulator on full traces (ARGS=--quick for a short one)"
-	@echo "make setup   only prepare .venv (PYTHON=python3.12 chooses the interpreter)"
-	@echo "make clean   remove results and caches, keep .venv"
+	@echo "make demo         compare plain schedulers with the ideas of five papers on one mixed workload"
+	@echo "make test         all checks and tests, except those that need PyTorch"
+	@echo "make test-torch   the tests that need PyTorch, which it installs (TORCH=torch==2.13.0)"
+	@echo "make test-traces  statistics of the full public traces in a folder (TRACES=DIR)"
+	@echo "make bench        time decisions, and the simulator on full traces (TRACES=DIR, ARGS=--quick)"
+	@echo "make answers      compare 40 simulations with another commit (ARGS='--against REV', ARGS=--time)"
+	@echo "make dist         build the wheel and the source archive into dist/"
+	@echo "make setup        only prepare .venv (PYTHON=python3.12 chooses the interpreter)"
+	@echo "make clean        remove results and caches, keep .venv"
 
 setup: $(STAMP)
 
@@ -30,7 +33,7 @@ $(BIN)/python:
 
 demo: setup
 	$(BIN)/trainyard compare --cluster examples/demo/cluster.yaml --jobs examples/demo/jobs.csv \
-	  --policies $(DEMO_POLICIES) --restart-s 60 --out $(DEMO_OUT)
+	  --profiles examples/demo/profiles.yaml --policies $(DEMO_POLICIES) --restart-s 30 --out $(DEMO_OUT)
 	@echo "Open $(DEMO_OUT)/report.html in a browser; the plots are beside it as PNGs."
 
 test: setup
@@ -38,18 +41,33 @@ test: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto -m "not torch"
 
 # One version, so that neither another one nor its GPU libraries come in unasked.
 TORCH ?= torch==2.13.0
 
-test-learn: setup
+test-torch: setup
 	$(BIN)/python -c 'import torch' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check '$(TORCH)'
-	$(BIN)/python -m pytest -n auto tests/unit/test_learn_networks.py tests/unit/test_learn_rl.py tests/unit/test_online.py tests/unit/test_cli_train.py tests/unit/test_reproduce_learned.py tests/unit/test_reproduce_online.py
+	$(BIN)/python -m pytest -n auto -m torch
+
+# The folder is laid out as tests/full_traces.py says.
+ifdef TRACES
+export TRAINYARD_TRACES := $(TRACES)
+endif
+
+test-traces: setup
+	$(BIN)/python -m pytest tests/full_traces.py
 
 bench: setup
 	@# All run, and each may fail.
 	$(BIN)/python bench/decisions.py --growth; kept=$$?; $(BIN)/python bench/learn.py || kept=1; $(BIN)/python bench/simulator.py $(ARGS) && exit $$kept
+
+dist: setup
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
+
+answers: setup
+	$(BIN)/python bench/answers.py $(ARGS)
 
 clean:
 	rm -rf out dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

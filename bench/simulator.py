@@ -17,8 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-DATA = ROOT.parent / "shared" / "data"
+DATA = Path(os.environ.get("TRAINYARD_TRACES", "traces"))
 
 QUICK_JOBS = 10_000
 MEMORY_LIMIT_MB = 1000.0

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Iterable
-from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from trainyard.cli.main import run
 from trainyard.core.validate import validate
@@ -22,7 +22,13 @@ from trainyard.sim.clock import Simulator
 from trainyard.sim.failures import Failure
 from trainyard.sim.result import Result
 
-SHARED = Path(__file__).resolve().parents[2] / "shared"
+pytest.register_assert_rewrite("trace_checks")
+settings.register_profile("patient", deadline=None)  # a busy machine makes no test fail
+settings.load_profile("patient")
+
+WITHOUT_TORCH = "not torch"
+WHOLE_MODULE = "\npytestmark = pytest.mark.torch\n"
+MAY_SKIP = ("needs /dev/full",)  # reasons that hold on some operating systems
 ORDERS = [  # with numbers that matter in small workloads
     "fifo",
     "fifo(fill=greedy)",
@@ -45,11 +51,32 @@ APART = dataclasses.replace(
 PROFILES = [None, None, zoo_profile("resnet50"), SERVED, APART]
 
 
-@pytest.fixture
-def shared() -> Path:
-    if not SHARED.is_dir():
-        pytest.skip("../shared is not there")
-    return SHARED
+def pytest_ignore_collect(collection_path, config) -> bool | None:
+    """Leave out, with `-m "not torch"`, modules that cannot even be imported without PyTorch."""
+    if config.option.markexpr != WITHOUT_TORCH or collection_path.suffix != ".py":
+        return None
+    return WHOLE_MODULE in collection_path.read_text() or None
+
+
+def unexpected_skips(config) -> list[str]:
+    """Say which tests were skipped for a reason that no machine should have."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    skipped = reporter.stats.get("skipped", []) if reporter else []
+    return [report.nodeid for report in skipped if not str(report.longrepr[2]).endswith(MAY_SKIP)]
+
+
+def pytest_sessionfinish(session) -> None:
+    """Fail a run that skipped a test: a test that does not run shows nothing."""
+    if unexpected_skips(session.config) and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter, config) -> None:
+    """Say what was not run."""
+    if skips := unexpected_skips(config):
+        terminalreporter.write_line(f"error: {len(skips)} skipped, which fails the run: {', '.join(skips)}")
+    if config.option.markexpr == WITHOUT_TORCH:
+        terminalreporter.write_line("Tests that need PyTorch were left out; `make test-torch` runs them.")
 
 
 def checked(

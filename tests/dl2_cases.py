@@ -1,27 +1,20 @@
-"""The DL2 cases of ../shared: traces, speed table, results and scripted rollouts of the public simulator."""
+"""The DL2 cases: traces, speed table, results and scripted rollouts of the public simulator."""
 
 from __future__ import annotations
 
-import json
 from functools import cache
 
-from conftest import SHARED
+from cases import case
 from trainyard.learn.settings.paper_jobs import KINDS, SETTINGS, Setting, dl2_job, profile_of
 from trainyard.model.profile import Profile, Tables
 
-FOLDER = SHARED / "cases" / "dl2"
 KIND = {kind.model: kind for kind in KINDS}
-
-
-@cache
-def read(name):
-    return json.loads((FOLDER / f"{name}.json").read_text())
 
 
 @cache
 def measured(model) -> Profile:
     """Speeds as measured, at every size in question; some measurements failed and are zero."""
-    grid = read("speed_table")["models"][model]["interp_grid_1to17"]
+    grid = case("dl2/speeds")[model]["grid"]
     rows = tuple(
         (w, p, max(speed, 0.0)) for p, speeds in enumerate(grid, 1) for w, speed in enumerate(speeds, 1)
     )
@@ -30,12 +23,14 @@ def measured(model) -> Profile:
 
 def traces(name) -> tuple[Setting, list]:
     """The setting, and jobs and results of each trace."""
-    setting, cases = SETTINGS[name], read(f"trace_{name}_seed9973")["cases"]
-    return setting, [([job_of(setting, job) for job in case["jobs"]], case["results"]) for case in cases]
+    setting, cases = SETTINGS[name], case(f"dl2/{name}")["cases"]
+    return setting, [(jobs_of(setting, given["jobs"]), given["results"]) for given in cases]
 
 
-def job_of(setting, job):
-    model = job["model"]
-    made = dl2_job(setting, KIND[model], str(job["id"]), job["arrival_slot"], measured(model))
-    assert made.samples == job["num_epochs"] * job["epoch_size"]
-    return made
+def jobs_of(setting, rows):
+    """Make jobs of rows of model, slot of arrival, epochs and samples in an epoch."""
+    jobs = []
+    for number, (model, slot, epochs, epoch_size) in enumerate(rows, 1):
+        jobs.append(dl2_job(setting, KIND[model], str(number), slot, measured(model)))
+        assert jobs[-1].samples == epochs * epoch_size
+    return jobs

@@ -20,9 +20,9 @@ def test_the_meter_prints_what_the_profiler_reads():
     assert 0 < speed_in(said) <= 50
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("name", ["hungry", "light"])
 def test_scripts_train(name):
-    pytest.importorskip("torch")
     args = [sys.executable, SCRIPTS / f"{name}.py", "--steps", "2", "--batch", "2"]
     done = subprocess.run(args, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -9,39 +9,61 @@ from trainyard._version import __version__
 if TYPE_CHECKING:
     from trainyard.api import compare, load_cluster, load_jobs, plan, simulate
     from trainyard.errors import InputError, PlanError, TrainyardError
+    from trainyard.files.jobs import write_jobs
+    from trainyard.learn.batch import BatchEnv
+    from trainyard.learn.episode import Scenario
+    from trainyard.learn.slot_env import slot_env
     from trainyard.model.allocation import Allocation, Plan, Shape, Share
     from trainyard.model.cluster import Cluster, GpuType, Node, uniform_cluster
     from trainyard.model.job import Job
-    from trainyard.model.profile import Profile
+    from trainyard.model.profile import Profile, Sync
     from trainyard.model.speed import SpeedModel
-    from trainyard.model.zoo import zoo_profile
+    from trainyard.model.zoo import ZooEntry, zoo, zoo_profile
     from trainyard.policy.grammar import parse_policy
+    from trainyard.policy.order.score import JobView, ScoreOrder
     from trainyard.policy.policy import Policy
+    from trainyard.policy.stages import Order, Place, Size, Tune
     from trainyard.profiling.fit import fit_profile
     from trainyard.profiling.samples import Sample
+    from trainyard.sim.failures import Failure, RandomFailures
     from trainyard.sim.result import Result
     from trainyard.state.snapshot import Snapshot
-    from trainyard.trace.generate import generate
+    from trainyard.trace.detect import read_trace
+    from trainyard.trace.generate import generate, poisson, with_models
+    from trainyard.trace.plots import plot_stats
+    from trainyard.trace.stats import trace_stats
 
 # Where each public name lives; imported on first use, so that `import trainyard` stays instant.
 _HOME = {
     "Allocation": "model.allocation",
+    "BatchEnv": "learn.batch",
     "Cluster": "model.cluster",
+    "Failure": "sim.failures",
     "GpuType": "model.cluster",
     "InputError": "errors",
     "Job": "model.job",
+    "JobView": "policy.order.score",
     "Node": "model.cluster",
+    "Order": "policy.stages",
+    "Place": "policy.stages",
     "Plan": "model.allocation",
     "PlanError": "errors",
-    "Policy": "policy.pipeline",
+    "Policy": "policy.policy",
     "Profile": "model.profile",
-    "Result": "engine.result",
+    "RandomFailures": "sim.failures",
+    "Result": "sim.result",
     "Sample": "profiling.samples",
+    "Scenario": "learn.episode",
+    "ScoreOrder": "policy.order.score",
     "Shape": "model.allocation",
     "Share": "model.allocation",
-    "Snapshot": "policy.snapshot",
+    "Size": "policy.stages",
+    "Snapshot": "state.snapshot",
     "SpeedModel": "model.speed",
+    "Sync": "model.profile",
     "TrainyardError": "errors",
+    "Tune": "policy.stages",
+    "ZooEntry": "model.zoo",
     "compare": "api",
     "fit_profile": "profiling.fit",
     "generate": "trace.generate",
@@ -49,29 +71,49 @@ _HOME = {
     "load_jobs": "api",
     "parse_policy": "policy.grammar",
     "plan": "api",
+    "plot_stats": "trace.plots",
+    "poisson": "trace.generate",
+    "read_trace": "trace.detect",
     "simulate": "api",
+    "slot_env": "learn.slot_env",
+    "trace_stats": "trace.stats",
     "uniform_cluster": "model.cluster",
+    "with_models": "trace.generate",
+    "write_jobs": "files.jobs",
+    "zoo": "model.zoo",
     "zoo_profile": "model.zoo",
 }
 
 __all__ = [
     "Allocation",
+    "BatchEnv",
     "Cluster",
+    "Failure",
     "GpuType",
     "InputError",
     "Job",
+    "JobView",
     "Node",
+    "Order",
+    "Place",
     "Plan",
     "PlanError",
     "Policy",
     "Profile",
+    "RandomFailures",
     "Result",
     "Sample",
+    "Scenario",
+    "ScoreOrder",
     "Shape",
     "Share",
+    "Size",
     "Snapshot",
     "SpeedModel",
+    "Sync",
     "TrainyardError",
+    "Tune",
+    "ZooEntry",
     "__version__",
     "compare",
     "fit_profile",
@@ -80,8 +122,16 @@ __all__ = [
     "load_jobs",
     "parse_policy",
     "plan",
+    "plot_stats",
+    "poisson",
+    "read_trace",
     "simulate",
+    "slot_env",
+    "trace_stats",
     "uniform_cluster",
+    "with_models",
+    "write_jobs",
+    "zoo",
     "zoo_profile",
 ]
 

@@ -26,13 +26,14 @@ from trainyard.errors import PlanError, TrainyardError, TransitionError
 from trainyard.model.allocation import Allocation, Plan, Share
 from trainyard.model.cluster import uniform_cluster
 from trainyard.model.job import Job
+from trainyard.model.rules import Rules
 from trainyard.policy.grammar import parse_policy
 from trainyard.state.jobs import Column
 
 
 def yard_with(*jobs, policy="srtf", nodes=1, gpus=4, **costs):
     decide = parse_policy(policy).decide if isinstance(policy, str) else policy
-    yard = Yard(uniform_cluster(nodes, gpus), decide, **costs)
+    yard = Yard(uniform_cluster(nodes, gpus), decide, Rules(**costs))
     for job in jobs:
         yard.handle(JobSubmitted(job.arrival_s, job))
     validate(yard)
@@ -59,7 +60,7 @@ def test_a_start_waits_until_the_job_it_replaces_is_gone():
     assert states(yard, "long")[-1] is State.STOPPING
     assert states(yard, "short")[-1] is State.WAITING
     # Meanwhile policies see what is planned, and ask for nothing new.
-    assert set(yard.snapshot(12.0).running) == {"short"}
+    assert set(yard.snapshot(12.0).target) == {"short"}
     assert yard.handle(DecisionDue(12.0)) == []
     (start,) = yard.handle(JobStopped(17.0, "long"))
     validate(yard)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from typing import get_args
 
 import numpy as np
 import pytest
 
 from learn_cases import CLUSTER, SETTING, on_testbed, ring
-from trainyard.errors import TrainyardError
+from trainyard.errors import InputError, TrainyardError
 from trainyard.learn.batch import BatchEnv, Reward
 from trainyard.learn.episode import Scenario
 from trainyard.learn.settings.paper_jobs import KINDS
 from trainyard.learn.settings.paper_speeds import SPEEDS
+from trainyard.learn.slot_env import slot_env
 from trainyard.learn.workload import bound
 from trainyard.model.cluster import uniform_cluster
 from trainyard.model.job import Job
@@ -226,7 +228,6 @@ def test_slots_of_unlike_clusters_side_by_side():
 class TestGymnasium:
     @pytest.mark.parametrize("encoding", ["rows", "matrix"])
     def test_it_is_one(self, encoding):
-        pytest.importorskip("gymnasium")
         from gymnasium.utils.env_checker import check_env
 
         from trainyard.learn.gym_env import SlotEnv
@@ -242,10 +243,7 @@ class TestGymnasium:
         assert -reward == pytest.approx(10 * info["outcome"]["avg_jct"])
 
     def test_jobs_behind_the_window_keep_their_smallest_size(self):
-        pytest.importorskip("gymnasium")
-        from trainyard.learn.gym_env import SlotEnv
-
-        env = SlotEnv(on_testbed, 2, reward="progress")
+        env = slot_env(on_testbed, 2, reward="progress")
         seen, _ = env.reset(seed=1)
         assert seen["jobs"].shape[0] == 2
         assert seen["mask"].shape == (7,)
@@ -254,3 +252,8 @@ class TestGymnasium:
             seen, more, over, _, _ = env.step(np.int64(seen["mask"].nonzero()[0][-1]))
             reward += more
         assert reward == pytest.approx(10)
+
+    def test_without_gymnasium_it_says_how_to_get_it(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "trainyard.learn.gym_env", None)
+        with pytest.raises(InputError, match=r"pip install 'trainyard\[learn\]'"):
+            slot_env(on_testbed)

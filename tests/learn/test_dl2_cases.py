@@ -7,8 +7,9 @@ import heapq
 import numpy as np
 import pytest
 
-from conftest import SHARED, checked
-from dl2_cases import read, traces
+from cases import case
+from conftest import checked
+from dl2_cases import traces
 from trainyard.learn.batch import BatchEnv
 from trainyard.learn.episode import Scenario
 from trainyard.learn.settings.paper_jobs import KINDS, dl2_cluster, validation_traces
@@ -21,7 +22,7 @@ from trainyard.reproduce.dl2.rules import ONE_WORKER, AllTheyCanHave, bound_slot
 from trainyard.reproduce.dl2.theirs import AVERAGE_JCT, BOUND
 from trainyard.state.beliefs import Told
 
-pytestmark = pytest.mark.skipif(not SHARED.is_dir(), reason="../shared is not there")
+ROLLOUTS = case("dl2/rollouts")
 NAMES = ["testbed", "s16e3k"]
 
 
@@ -100,8 +101,7 @@ def test_with_their_allocator_every_job_agrees(name, scheduler):
     setting, cases = traces(name)
     for jobs, results in cases:
         ours = jct_slots(setting, jobs, Policy(scheduler, size=THEIRS[scheduler], place=Spread()))
-        theirs = [results[scheduler]["jct"][job.job_id] for job in jobs]
-        np.testing.assert_allclose(ours, theirs, atol=2e-6)
+        np.testing.assert_allclose(ours, results[scheduler]["jct"], atol=2e-6)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -125,10 +125,6 @@ def test_controls_agree_on_the_testbed():
         assert ours == pytest.approx(theirs[rule], rel=nearly)
 
 
-def rollouts():
-    return read("rl_env_rollouts_testbed")["rollouts"] if SHARED.is_dir() else []
-
-
 def episode(trace_index):
     setting, cases = traces("testbed")
     cluster, jobs = dl2_cluster(setting.nodes), cases[trace_index][0]
@@ -136,7 +132,7 @@ def episode(trace_index):
     return BatchEnv(lambda _: Scenario(cluster, jobs, setting.slot_s), 1, features=features, episodes=1)
 
 
-@pytest.mark.parametrize("rollout", rollouts(), ids=lambda r: f"{r['policy']}-{r['trace_index']}")
+@pytest.mark.parametrize("rollout", ROLLOUTS, ids=lambda r: f"{r['policy']}-{r['trace_index']}")
 def test_scripted_rollouts(rollout):
     """States, legal actions and rewards of the first slots, as many as were written down."""
     env = episode(rollout["trace_index"])
@@ -144,16 +140,16 @@ def test_scripted_rollouts(rollout):
     for told in rollout["steps"]:
         if not ended:  # a slot of ours ends as soon as nothing fits, theirs with the first that does not
             compare(env, seen, told)
-            action = STOP if told["moved_to_next_slot"] else told["executed"] + 1
+            action = STOP if told["moved"] else told["executed"] + 1
             seen, step = env.step(np.array([action]))
             ended, reward = bool(step.slot_end[0]), float(step.progress[0])
-        if told["moved_to_next_slot"]:
+        if told["moved"]:
             assert ended
             assert reward == pytest.approx(told["reward"], abs=2e-6)
             ended = False
 
 
-@pytest.mark.parametrize("rollout", rollouts()[2::3], ids=lambda r: f"trace {r['trace_index']}")
+@pytest.mark.parametrize("rollout", ROLLOUTS[2::3], ids=lambda r: f"trace {r['trace_index']}")
 def test_one_worker_and_one_server_for_everybody(rollout):
     env = episode(rollout["trace_index"])
     env.reset()
@@ -168,10 +164,10 @@ def test_one_worker_and_one_server_for_everybody(rollout):
 def compare(env, seen, told):
     """The same jobs in the same state; what they call legal and we do not is what has no room."""
     count = int(env.slots.count[0])
-    np.testing.assert_allclose(seen.jobs[0, :count], told["state_nonzero_columns"], atol=2e-6)
+    np.testing.assert_allclose(seen.jobs[0, :count], told["state"], atol=2e-6)
     assert not seen.jobs[0, count:].any()
     legal = set(np.flatnonzero(seen.mask[0][1:]).tolist())
-    theirs = set(told["legal_actions"]) - {60}
+    theirs = set(told["legal"])
     assert legal <= theirs
     parts = env.slots.jobs.needs[0].reshape(-1, 3)
     for action in theirs - legal:

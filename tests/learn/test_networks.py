@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
+from trainyard.learn.networks import arrays_of, entropy, log_probs, make, value_of
+from trainyard.policy.size.dl2.network import network_of
 
-from trainyard.learn.networks import arrays_of, entropy, log_probs, make, value_of  # noqa: E402
-from trainyard.policy.size.dl2.network import network_of  # noqa: E402
-
+pytestmark = pytest.mark.torch
 OF_JOB, OF_CLUSTER = 7, 3
 
 

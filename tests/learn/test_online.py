@@ -11,27 +11,26 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import torch
 
 from conftest import command
 from learn_cases import SETTING, YARD, stream
+from trainyard.errors import InputError
+from trainyard.learn.background import DIED, Background
+from trainyard.learn.candidate import guard, resampled
+from trainyard.learn.episode import Scenario
+from trainyard.learn.networks import arrays_of, load_arrays, make
+from trainyard.learn.online import REFUSED, TAKEN, VERDICTS, WEIGHTS, Learning, Online
+from trainyard.learn.play import logs_of
+from trainyard.learn.recorded import recorded
+from trainyard.learn.request import Answer
+from trainyard.model.rules import Rules
+from trainyard.policy.grammar import parse_policy
+from trainyard.policy.size.dl2.slot import Observation
+from trainyard.policy.size.dl2.weights import Weights, load_weights, read_weights, save_weights
+from trainyard.sim.clock import Simulator
 
-torch = pytest.importorskip("torch")
-
-from trainyard.errors import InputError  # noqa: E402
-from trainyard.learn.background import DIED, Background  # noqa: E402
-from trainyard.learn.candidate import guard, resampled  # noqa: E402
-from trainyard.learn.episode import Scenario  # noqa: E402
-from trainyard.learn.networks import arrays_of, load_arrays, make  # noqa: E402
-from trainyard.learn.online import REFUSED, TAKEN, VERDICTS, WEIGHTS, Learning, Online  # noqa: E402
-from trainyard.learn.play import logs_of  # noqa: E402
-from trainyard.learn.recorded import recorded  # noqa: E402
-from trainyard.learn.request import Answer  # noqa: E402
-from trainyard.model.rules import Rules  # noqa: E402
-from trainyard.policy.grammar import parse_policy  # noqa: E402
-from trainyard.policy.size.dl2.slot import Observation  # noqa: E402
-from trainyard.policy.size.dl2.weights import Weights, load_weights, read_weights, save_weights  # noqa: E402
-from trainyard.sim.clock import Simulator  # noqa: E402
-
+pytestmark = pytest.mark.torch
 SHORT = Learning(every=20, after=2, block=5, blocks=30, iterations=3)
 SCENE = Scenario(YARD, (), SETTING.slot_s)
 
@@ -234,10 +233,8 @@ def test_a_live_engine_does_not_wait_and_learns_what_went_wrong(bad, tmp_path):
     lesson = online.background.lessons[-1]
     assert recorded(lesson, bad.features(), SCENE) is not None
     background = Background()
-    began = time.monotonic()
     background.ask(lesson)
     assert background.answer(wait=False) is None
-    assert time.monotonic() - began < 2.0  # PyTorch alone takes longer to load, and the lesson follows
     answer = background.answer(wait=True)
     assert isinstance(answer, Answer)
     background.ask("no lesson")

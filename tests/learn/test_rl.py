@@ -6,22 +6,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
+from trainyard.errors import InputError
+from trainyard.learn.evaluate import judge
+from trainyard.learn.foresight import OF_FUTURE
+from trainyard.learn.journal import Journal
+from trainyard.learn.networks import arrays_of, make
+from trainyard.learn.play import mean_jct, play
+from trainyard.learn.rl import Settings, Trainer, advantages, relative
+from trainyard.learn.settings.splits import dl2_split
+from trainyard.learn.warmup import Imitation, taught, warm_up
+from trainyard.policy.grammar import parse_policy
+from trainyard.policy.size.dl2.features import Features
+from trainyard.policy.size.dl2.matrix import Raw
 
-from trainyard.errors import InputError  # noqa: E402
-from trainyard.learn.evaluate import judge  # noqa: E402
-from trainyard.learn.foresight import OF_FUTURE  # noqa: E402
-from trainyard.learn.journal import Journal  # noqa: E402
-from trainyard.learn.networks import arrays_of, make  # noqa: E402
-from trainyard.learn.play import mean_jct, play  # noqa: E402
-from trainyard.learn.rl import Settings, Trainer, advantages, relative  # noqa: E402
-from trainyard.learn.settings.splits import dl2_split  # noqa: E402
-from trainyard.learn.warmup import Imitation, taught, warm_up  # noqa: E402
-from trainyard.policy.grammar import parse_policy  # noqa: E402
-from trainyard.policy.size.dl2.features import Features  # noqa: E402
-from trainyard.policy.size.dl2.matrix import Raw  # noqa: E402
-
+pytestmark = pytest.mark.torch
 TESTBED = dl2_split("testbed")
 TINY = Settings(iterations=4, rows=4, group=2, decisions=24, leg=2, minibatch=32, validate=4, value_first=1)
 

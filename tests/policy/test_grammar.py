@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from trainyard.errors import InputError
-from trainyard.policy.grammar import parameters, parse_policies, parse_policy, split_outside_brackets
+from trainyard.policy.grammar import parse_policies, parse_policy, split_outside_brackets
 from trainyard.policy.order.fifo import Fifo
 from trainyard.policy.order.las import Las
 from trainyard.policy.order.srtf import Srtf
 from trainyard.policy.order.tiresias import Tiresias
+from trainyard.policy.parameters import parameters_of
 from trainyard.policy.place.pack import Pack
 from trainyard.policy.place.spread import Spread
 from trainyard.policy.policy import Policy
@@ -104,8 +105,8 @@ def test_parameters_reach_the_stage():
 
 
 def test_parameters_of_a_stage_are_known_by_type():
-    assert list(parameters(ENTRIES["las"])) == ["queues", "threshold_gpu_s", "threshold_s"]
-    assert parameters(ENTRIES["srtf"]) == {}
+    assert list(parameters_of(ENTRIES["las"].make)) == ["queues", "threshold_gpu_s", "threshold_s"]
+    assert parameters_of(ENTRIES["srtf"].make) == {}
 
 
 @pytest.mark.usefixtures("both")

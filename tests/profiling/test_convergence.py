@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import case
 from trainyard.errors import InputError
 from trainyard.profiling.convergence import Curve, epochs_to_converge, fit_curve
 
@@ -59,12 +58,12 @@ def test_the_order_of_points_does_not_matter():
     assert fit_curve(EPOCHS[order], losses[order]) == fit_curve(EPOCHS, losses)
 
 
-def test_losses_of_optimus(shared):
-    case = json.loads((shared / "cases" / "dl2" / "optimus_fits.json").read_text())["loss_case"]
-    epochs, true = np.array(case["epochs"], dtype=np.float64), Curve(*case["true"])
-    found = fit_curve(epochs, np.array(case["losses"]))
+def test_losses_of_optimus():
+    known = case("dl2/losses")
+    epochs, true = np.array(known["epochs"], dtype=np.float64), Curve(*known["true"])
+    found = fit_curve(epochs, np.array(known["losses"]))
     assert found.loss(epochs) == pytest.approx(true.loss(epochs), rel=0.01)
-    for value, grid in zip((found.b0, found.b1, found.b2), case["grid_b2_nnls"], strict=True):
+    for value, grid in zip((found.b0, found.b1, found.b2), known["grid_b2_nnls"], strict=True):
         assert value == pytest.approx(grid, rel=0.01)
     assert epochs_to_converge(found, 10, 0.05, 100) == epochs_to_converge(true, 10, 0.05, 100)
 

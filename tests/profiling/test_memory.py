@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
+from cases import case
 from trainyard.model.profile import Input
 from trainyard.model.speed.inputs import input_storage_s
 from trainyard.profiling.memory import Dataset, default_memory_gb, memory_rows
 
 
-def test_every_row_of_synergys_profiler(shared):
-    rows = json.loads((shared / "cases/synergy/profile_memory_model.json").read_text())["rows"]
+def test_every_row_of_synergys_profiler():
+    rows = case("synergy/memory_model")["rows"]
     assert len(rows) == 432
     for dataset_gb, storage_mbps, memory_gbps, full_s, percent, epoch_s, needed_mbps in rows:
         dataset = Dataset(dataset_gb, storage_mbps, memory_gbps, mb_per_gb=1024)

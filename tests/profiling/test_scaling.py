@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import case
 from trainyard.errors import InputError
 from trainyard.profiling.scaling import fit_scaling
 
@@ -112,19 +111,17 @@ def test_speeds_that_are_none(speeds):
         fit("ring", speeds, np.ones(len(speeds), dtype=np.int64))
 
 
-def test_the_table_of_dl2(shared):
-    cases = shared / "cases" / "dl2"
-    expected = json.loads((cases / "optimus_fits.json").read_text())["speed_fits"]
-    models = json.loads((cases / "speed_table.json").read_text())["models"]
-    assert len(expected) == len(models) == 8
-    for name, model in models.items():
+def test_the_table_of_dl2():
+    models = case("dl2/speeds")
+    assert len(models) == 8
+    for model in models.values():
         points = np.array([point for point in model["points"] if point[2] > 0])
         (servers, workers), speeds = points.T[:2].astype(np.int64), points[:, 2]
         found = fit_scaling("sync", model["batch_size"], "strong", workers, servers, speeds)
         fitted = found.fitted(workers, servers)
         mape = np.abs(fitted / speeds - 1).mean()
         r2 = 1 - ((fitted - speeds) ** 2).sum() / ((speeds - speeds.mean()) ** 2).sum()
-        assert [mape, r2] == pytest.approx(expected[name]["nnls_relative"]["mape_r2"], rel=1e-6)
+        assert [mape, r2] == pytest.approx(model["fit_mape_r2"], rel=1e-6)
         assert (found.speed(workers, servers) == speeds).all()
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from cases import case as read
 from conftest import checked
 from trainyard.model.cluster import uniform_cluster
 from trainyard.model.job import Job
@@ -23,12 +23,11 @@ ONE_NODE = "pack(consolidate=require)"
 
 
 class Case:
-    def __init__(self, shared, name, nodes, gpus):
-        data = json.loads((shared / "cases" / "peers" / f"{name}.json").read_text())
-        self.jobs = [
-            Job(str(j["id"]), j["arrival_s"], j["gpus"], float(j["duration_s"])) for j in data["jobs"]
-        ]
-        self.results = data["results"]
+    def __init__(self, name, nodes, gpus):
+        known = read("peers")
+        rows = enumerate(known["workloads"][name.split("__")[1]])
+        self.jobs = [Job(str(i), at_s, wants, float(run_s)) for i, (at_s, wants, run_s) in rows]
+        self.results = known["results"][name]
         self.cluster = uniform_cluster(nodes, gpus)
 
     def run(self, policy, longer_s=0.0, **options):
@@ -45,17 +44,17 @@ class Case:
     ("theirs", "ours"),
     [("fifo", "fifo"), ("fjf", "fifo(fill=greedy)"), ("shortest", "srtf"), ("shortest-gpu", "srsf")],
 )
-def test_tiresias_to_the_second(shared, case, theirs, ours):
-    peer = Case(shared, *case)
+def test_tiresias_to_the_second(case, theirs, ours):
+    peer = Case(*case)
     peer.run(ours)
     np.testing.assert_array_equal(peer.finish_s, peer.results[theirs]["end_s"])
     assert peer.preemptions == peer.results[theirs]["preemptions"]
 
 
 @pytest.mark.parametrize("case", TIRESIAS, ids=lambda c: c[0])
-def test_tiresias_discretised_las(shared, case):
+def test_tiresias_discretised_las(case):
     # Theirs keeps the order in which jobs entered a queue; ours is by submission inside a queue.
-    peer = Case(shared, *case)
+    peer = Case(*case)
     average = peer.run("las(queues=3,threshold_s=3250:7200)")
     assert average == pytest.approx(peer.results["dlas"]["avg_jct_s"], rel=0.001)
 
@@ -68,16 +67,16 @@ class FewestGpus(KeyOrder):
 
 
 @pytest.mark.parametrize("case", TIRESIAS, ids=lambda c: c[0])
-def test_tiresias_sjf_is_fewest_gpus_first(shared, case):
-    peer = Case(shared, *case)
+def test_tiresias_sjf_is_fewest_gpus_first(case):
+    peer = Case(*case)
     average = peer.run(Policy("fewest", order=FewestGpus()))
     assert average == pytest.approx(peer.results["sjf"]["avg_jct_s"], rel=0.02)
 
 
 @pytest.mark.parametrize("case", LUCID, ids=lambda c: c[0])
 @pytest.mark.parametrize("order", ["fifo", "sjf"])
-def test_lucid_to_the_second(shared, case, order):
-    peer = Case(shared, *case)
+def test_lucid_to_the_second(case, order):
+    peer = Case(*case)
     peer.run(f"{order}+{ONE_NODE}")
     np.testing.assert_array_equal(peer.finish_s, peer.results[order]["end_s"])
 
@@ -93,8 +92,8 @@ class SelectOnce(reselect.Reselection):
 
 
 @pytest.mark.parametrize("case", LUCID, ids=lambda c: c[0])
-def test_lucid_srtf_and_why_ours_is_better(shared, case, monkeypatch):
-    peer = Case(shared, *case)
+def test_lucid_srtf_and_why_ours_is_better(case, monkeypatch):
+    peer = Case(*case)
     theirs = peer.results["srtf"]
     # Never worse; up to 6% better, because nobody is preempted for a job that fits on no node.
     average = peer.run(f"srtf+{ONE_NODE}", restart_s=40.0)
@@ -108,16 +107,16 @@ def test_lucid_srtf_and_why_ours_is_better(shared, case, monkeypatch):
 
 
 @pytest.mark.parametrize("order", ["fifo", "las", "srtf"])
-def test_blox_at_most_one_round_earlier(shared, order):
-    peer = Case(shared, "blox__syn120_1g__6gpu", 1, 6)
+def test_blox_at_most_one_round_earlier(order):
+    peer = Case("blox__syn120_1g__6gpu", 1, 6)
     peer.run(order, round_s=300.0)
     early = np.array(peer.results[order]["end_s"]) - peer.finish_s
     assert (early >= 0).all()
     assert (early < 300).all()
 
 
-def test_gavel_fifo_to_the_second(shared):
-    peer = Case(shared, "gavel__syn120_1g__6gpu", 1, 6)
+def test_gavel_fifo_to_the_second():
+    peer = Case("gavel__syn120_1g__6gpu", 1, 6)
     average = peer.run("fifo", round_s=360.0)
     np.testing.assert_array_equal(peer.finish_s, peer.results["fifo_minreset_0"]["end_s"])
     assert average == pytest.approx(peer.results["fifo_minreset_0"]["avg_jct_s"], rel=1e-12)

@@ -1,119 +1,100 @@
-"""The public traces have the statistics that were measured from the same files independently."""
+"""Samples of the public traces have the statistics that were computed from them by other means.
+
+`make test-traces` asks the same of the whole traces (tests/full_traces.py).
+"""
+
+from __future__ import annotations
+
+from functools import cache
 
 import pytest
 
+from cases import TRACES
+from trace_checks import check_forms_of_philly, check_sizes, check_small, gpu_time_shares
 from trainyard.trace.detect import read_trace
 from trainyard.trace.stats import trace_stats
 
-FILES = {
-    "philly_all": ("philly/rfold_philly_trace.csv", "rfold"),
-    "philly_sia_vc": ("philly/sia_philly.csv", "philly-vc"),
-    "helios_venus": ("helios/venus_gpu_jobs.csv", "helios"),
-    "alibaba_pai_2020_tasks": ("alibaba_pai_2020/pai_task_sample_60k.csv", "pai"),
-    "thetagpu_2023": ("thetagpu/data_thetagpu.csv", "thetagpu"),
-    "alibaba_openb_2023": ("alibaba_gpu_2023/openb_pod_list_default.csv", "openb"),
+FORMATS = {
+    "philly_rfold": "rfold",
+    "philly_vc": "philly-vc",
+    "helios_venus": "helios",
+    "pai_tasks": "pai",
+    "thetagpu_made_up": "thetagpu",
+    "openb_made_up": "openb",
 }
-# jobs, days, mean GPUs, share of 1-GPU jobs, mean s, median s, p95 s, p99 s, load in GPUs
 MEASURED = {
-    "philly_all": (111_549, 129.36, 1.742, 0.867, 35_595, 1_321, 123_923, 755_541, 1_166.7),
-    "philly_sia_vc": (82_247, 108.9, 1.304, 0.932, 13_136, 1_144, 43_646, 254_758, 374),
-    "helios_venus": (125_303, 193.83, 6.736, 0.518, 9_088, 204, 58_054, 172_800, 521),
-    "alibaba_pai_2020_tasks": (60_105, 63.68, 4.969, 0.770, 5_029, 618, 22_751, 66_192, 450),
-    "thetagpu_2023": (22_581, 208.0, 1.452, 0.834, 6_245, 743, 43_202, 43_204, 12.2),
-    "alibaba_openb_2023": (7_064, 149.33, 1.052, 0.989, 27_176, 545, 14_700, 113_363, 16.7),
+    "philly_rfold": (302, 128.413, 1.9106, 0.8444, 49_297.4, 1_562.5, 137_082.4, 1_440_351.4, 3.9505),
+    "philly_vc": (211, 94.292, 1.4597, 0.9194, 14_694.0, 1_466.0, 34_750.5, 185_834.4, 0.6435),
+    "helios_venus": (442, 193.682, 6.5882, 0.6584, 6_095.2, 184.0, 29_839.7, 172_800.0, 1.7075),
+    "pai_tasks": (134, 61.926, 3.9478, 0.7761, 3_276.3, 539.0, 17_643.8, 30_475.2, 0.4958),
+    "thetagpu_made_up": (89, 17.488, 3.0112, 0.4494, 2_676.9, 2_140.8, 7_085.8, 11_779.7, 0.4563),
+    "openb_made_up": (70, 6.710, 1.8, 0.8, 3_322.2, 2_521.0, 8_692.9, 12_173.8, 0.6852),
 }
-# jobs/h, variation of gaps, dispersion in 10 min, 1 h and 24 h, peak/trough hour, weekend/weekday; the window
-# they were measured in is not quite our busy days
+# jobs/h, variation of gaps, dispersion in 10 min, 1 h and 24 h, peak/trough hour, weekend/weekday
 BURSTS = {
-    "philly_all": (49.7, 10.743, 57.49, 145.89, 791.02, 2.61, 0.487),
-    "philly_sia_vc": (36.3, 10.275, 57.11, 159.38, 776.89, 2.64, 0.546),
-    "helios_venus": (28.4, 4.472, 14.91, 38.88, 152.74, 8.44, 0.625),
-    "thetagpu_2023": (4.5, 5.796, 3.15, 8.29, 53.64, 2.33, 0.639),
+    "philly_rfold": (0.0980, 4.8205, 1.3625, 1.5601, 4.0353, 4.1250, None),
+    "philly_vc": (0.0932, 2.2349, 1.2512, 1.5072, 2.9680, 4.0556, 0.5143),
+    "helios_venus": (0.0951, 2.0762, 37.3651, 37.4085, 37.7384, 20.6000, None),
+    "pai_tasks": (0.0902, 1.0030, 1.0903, 1.0759, 0.9876, 2.2308, None),
+    "thetagpu_made_up": (0.2121, 0.9422, 1.0105, 1.0854, 1.0824, 2.1000, 1.0317),
+    "openb_made_up": (0.4347, 1.1049, 1.0445, 1.0062, 1.4891, 4.0000, None),
 }
 
 
-@pytest.fixture(scope="module")
-def found():
-    return {}
+@cache
+def measure(name):
+    trace = read_trace(TRACES / f"{name}.csv")
+    assert trace.format == FORMATS[name]
+    return trace_stats(trace.jobs, trace.origin_s)
 
 
-def measure(shared, found, name):
-    if name not in found:
-        path, form = FILES[name]
-        trace = read_trace(shared / "data" / path)
-        assert trace.format == form
-        found[name] = trace_stats(trace.jobs, trace.origin_s)
-    return found[name]
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_sizes_and_run_times(shared, found, name):
-    stats = measure(shared, found, name)
-    jobs, days, gpus, single, mean, median, p95, p99, load = MEASURED[name]
-    assert stats.jobs == jobs
-    assert stats.span_s / 86400 == pytest.approx(days, abs=0.006)
-    assert stats.mean_gpus == pytest.approx(gpus, abs=0.0006)
-    assert stats.classes[0].job_share == pytest.approx(single, abs=0.0006)
-    assert stats.mean_s == pytest.approx(mean, abs=0.6)
-    assert stats.percentiles_s[50] == pytest.approx(median, abs=0.6)
-    assert stats.percentiles_s[95] == pytest.approx(p95, abs=0.6)
-    assert stats.percentiles_s[99] == pytest.approx(p99, abs=0.6)
-    assert stats.load_gpus == pytest.approx(load, rel=0.001, abs=0.06)
+@pytest.mark.parametrize("name", MEASURED)
+def test_sizes_and_run_times(name):
+    check_sizes(measure(name), MEASURED[name])
 
 
 @pytest.mark.parametrize("name", BURSTS)
-def test_arrivals(shared, found, name):
-    arrivals = measure(shared, found, name).arrivals
+def test_arrivals(name):
+    found = measure(name).arrivals
     rate, gaps, *dispersion, peak, weekend = BURSTS[name]
-    assert arrivals.rate_per_h == pytest.approx(rate, rel=0.07)
-    assert arrivals.gap_cv == pytest.approx(gaps, rel=0.06)
-    assert list(arrivals.dispersion.values()) == pytest.approx(dispersion, rel=0.1)
-    assert arrivals.peak_to_trough == pytest.approx(peak, rel=0.02)
-    assert arrivals.weekend_to_weekday == pytest.approx(weekend, rel=0.06)
+    assert found.rate_per_h == pytest.approx(rate, abs=1e-4)
+    assert found.gap_cv == pytest.approx(gaps, abs=1e-4)
+    assert list(found.dispersion.values()) == pytest.approx(dispersion, abs=1e-4)
+    assert found.peak_to_trough == pytest.approx(peak, abs=1e-4)
+    assert found.weekend_to_weekday == (None if weekend is None else pytest.approx(weekend, abs=1e-4))
 
 
-def test_share_of_gpu_time_by_class(shared, found):
-    shares = {c.label: c.gpu_time_share for c in measure(shared, found, "helios_venus").classes}
-    expected = {"1": 0.0467, "2-4": 0.0791, "5-8": 0.2862, "9-32": 0.4249, "33+": 0.1632}
-    assert shares == pytest.approx(expected, abs=0.0002)
+def test_share_of_gpu_time_by_class():
+    expected = {"1": 0.0245, "2-4": 0.0585, "5-8": 0.1970, "9-32": 0.6192, "33+": 0.1008}
+    assert gpu_time_shares(measure("helios_venus")) == pytest.approx(expected, abs=1e-4)
 
 
-def test_tenants_and_status(shared, found):
-    tenants = measure(shared, found, "philly_sia_vc").tenants
-    assert list(tenants)[:3] == ["6214e9", "11cb48", "6c71a0"]
-    assert tenants["6214e9"] == pytest.approx(0.501, abs=0.001)
-    theta = measure(shared, found, "thetagpu_2023").statuses
-    assert theta == pytest.approx({"Failed": 0.554, "Pass": 0.244, "Killed": 0.202}, abs=0.001)
+def test_tenants_and_status():
+    tenants = measure("philly_vc").tenants
+    assert list(tenants)[:3] == ["6214e9", "6c71a0", "11cb48"]
+    assert tenants["6214e9"] == pytest.approx(107 / 211)
+    theta = measure("thetagpu_made_up").statuses
+    assert theta == pytest.approx({"Pass": 44 / 89, "Killed": 26 / 89, "Failed": 19 / 89})
 
 
-def test_the_three_forms_of_philly_agree(shared):
-    rfold, vc, attempts = (
-        read_trace(shared / "data/philly" / name)
-        for name in ("rfold_philly_trace.csv", "sia_philly.csv", "lumos_philly_df_schedule.csv")
-    )
-    assert len(attempts.jobs) == 151_816
-    assert attempts.origin_s == 10 * 3600 + 3 * 60 + 1  # Monday 2017-08-07 10:03:01
+def test_the_three_forms_of_philly_agree():
+    """The samples hold all jobs of the same seconds, and the first one of all."""
+    rfold, vc, attempts = (read_trace(TRACES / f"philly_{name}.csv") for name in ("rfold", "vc", "attempts"))
+    assert len(attempts.jobs) == 415
     week = 604_800
-    all_jobs = {(round(j.arrival_s + rfold.origin_s + week), j.gpus) for j in rfold.jobs}
-    some = [(round(j.arrival_s + vc.origin_s + 4 * week), j.gpus) for j in vc.jobs]
-    assert all_jobs.issuperset(some)
-    tried = [(round(j.arrival_s + attempts.origin_s), j.gpus) for j in attempts.jobs]
-    assert sum(job in all_jobs for job in tried) / len(tried) > 0.99
+    first = week + 23 * 3600 + 27 * 60  # Monday 2017-08-14 23:27:00
+    check_forms_of_philly(rfold, first, vc, vc.origin_s + 6 * week, attempts)
 
 
 @pytest.mark.parametrize(
-    ("path", "jobs", "gpus"),
+    ("name", "jobs", "gpus"),
     [
-        ("tiresias/60_job.csv", 60, 2.833),
-        ("gavel/max_min_fairness.trace", 96, 1.760),
-        ("gavel/minimize_makespan.trace", 100, 1.75),
-        ("sia_pollux/newtrace_workload-1.csv", 960, 9.396),
-        ("sia_pollux/philly_workload-2.csv", 160, 10.0625),
-        ("sia_pollux/saturn_workload-3.csv", 160, 9.0875),
+        ("tiresias_60.csv", 60, 2.8333),
+        ("gavel_fairness.trace", 24, 2.0417),
+        ("gavel_makespan.trace", 25, 1.6),
+        ("sia_philly.csv", 80, 9.625),
+        ("sia_saturn.csv", 80, 9.475),
     ],
 )
-def test_small_workloads(shared, path, jobs, gpus):
-    stats = trace_stats(read_trace(shared / "data" / path).jobs)
-    assert stats.jobs == jobs
-    assert stats.mean_gpus == pytest.approx(gpus, abs=0.0006)
-    assert stats.mean_s > 60
+def test_small_workloads(name, jobs, gpus):
+    check_small(read_trace(TRACES / name), jobs, gpus)

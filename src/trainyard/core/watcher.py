@@ -1,4 +1,4 @@
-"""Who wants to know what happens in a running engine, as it happens; the engine's shell tells it."""
+"""A `Watcher` follows a run as it happens; the clock around the core tells it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from trainyard.state.snapshot import Snapshot
 
 
 class Watcher(Protocol):
-    """Told by the simulator, or by any other shell around the core."""
+    """Told by the simulator, or by any other clock around the core."""
 
     def deciding(self, snapshot: Snapshot) -> None:
         """The policy is going to be asked; arrivals are the snapshot's new jobs."""

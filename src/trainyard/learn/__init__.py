@@ -1,1 +1,1 @@
-"""Learning to schedule: environments on the engine, decision logs, training."""
+"""Learning: how does DL2 learn to schedule? Environments, decision logs, training."""

@@ -1,4 +1,4 @@
-"""Learning in a process of its own: nobody waits for it unless he wants to, and its death does no harm."""
+"""Learning in a process of its own: the scheduler does not wait for it, and its death does no harm."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from threading import Thread
 from trainyard.learn.request import Answer, LearnRequest
 
 DIED = "the learner died"
-NICENESS = 10  # of the learner: the engine goes first
+NICENESS = 10  # of the learner: the scheduler goes first
 
 
 class Background:
@@ -26,7 +26,7 @@ class Background:
         self._sender: Thread | None = None
 
     def ask(self, lesson: LearnRequest) -> None:
-        """Hand over a lesson; it is packed at once and sent while the engine goes on."""
+        """Hand over a lesson; it is packed at once and sent while the scheduler goes on."""
         if self.process is None or not self.process.is_alive():
             self._start()
         self._sender = Thread(target=_send, args=(self._line, pickle.dumps(lesson)), daemon=True)
@@ -50,7 +50,7 @@ class Background:
             self.process.kill()
             self.process.join()
             if self._sender is not None:
-                self._sender.join()  # it ends as there is nobody to send to
+                self._sender.join()  # it ends as the other side is gone
             self._line.close()
         self.process = self._line = self._sender = None
 
@@ -69,7 +69,7 @@ def _send(line: Connection, data: bytes) -> None:
 
 
 def _serve(line: Connection) -> None:
-    """Do lessons until the engine is gone."""
+    """Do lessons until the scheduler is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(NICENESS)
     from trainyard.learn.candidate import learn
@@ -79,6 +79,6 @@ def _serve(line: Connection) -> None:
             lesson = line.recv()
             try:
                 answer: Answer | str = learn(lesson)
-            except Exception as error:  # whatever it is, the engine must go on
+            except Exception as error:  # whatever it is, the scheduler must go on
                 answer = f"{type(error).__name__}: {error}"
             line.send(answer)

@@ -2,7 +2,7 @@
 
 Recent arrivals are cut into blocks that keep their part for ever: of three blocks two are learnt from and the
 third judges. Episodes to learn from are pieces of the former, drawn and put together anew; decisions of the
-running engine are learnt from as well, weighed by how likely they still are. The guard then replays the
+run itself are learnt from as well, weighed by how likely they still are. The guard then replays the
 blocks that judge as they came, under both weights and with the same draws.
 """
 

@@ -1,4 +1,4 @@
-"""Decisions of a running engine, to learn from beside those of simulated episodes.
+"""Decisions of a run, to learn from beside those of simulated episodes.
 
 There they are few and come from one course of events, but what came of them is real. They are weighed by how
 likely they still are, as in the replay of earlier iterations.
@@ -28,7 +28,7 @@ SOME = 1024  # decisions that are learnt from in an iteration
 
 
 class Recorded(NamedTuple):
-    """Decisions of the engine, by slot, as far as it is known what came after them."""
+    """Decisions of the run, by slot, as far as it is known what came after them."""
 
     first: Rollout  # the first decision of each slot, for values; one more than there are rewards
     rewards: Floats  # of each slot
@@ -37,12 +37,12 @@ class Recorded(NamedTuple):
 
 
 class Learner(Trainer):
-    """Learns from decisions of a running engine as well."""
+    """Learns from decisions of a run as well."""
 
     recorded: Recorded | None = None
 
     def elsewhere(self, rollout: Rollout) -> list[Rollout]:
-        """Return some decisions of the engine, at what they are worth by the values of now."""
+        """Return some decisions of the run, at what they are worth by the values of now."""
         if self.recorded is None:
             return []
         first, rewards, taken, slot = self.recorded

@@ -36,6 +36,11 @@ class ZooEntry:
     sources: Mapping[str, str]
 
 
+def zoo() -> Mapping[str, ZooEntry]:
+    """Return all entries by name: each has its `profile` and the source of every number in `sources`."""
+    return ZOO
+
+
 def zoo_profile(name: str) -> Profile:
     """Look up a profile by name."""
     if name not in ZOO:

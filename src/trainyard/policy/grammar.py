@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Iterable, Sequence
 from math import isfinite
-from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin
 
 from trainyard.errors import InputError, did_you_mean
+from trainyard.policy.parameters import bare, parameters_of
 from trainyard.policy.policy import Policy
 from trainyard.policy.registry import DEFAULTS, ENTRIES, PRESETS, STAGES, Entry, Stage
 from trainyard.policy.types.joint import Joint
@@ -36,14 +35,13 @@ def parse_policy(text: str) -> Policy:
     """Build a policy from its name, such as `las(queues=2,threshold_gpu_s=3600)+pack`."""
     stages: dict[str, Any] = {}
     named: dict[str, str] = {}
-    for name, given in _terms(text):
-        entry = ENTRIES[name]
+    for entry, given in _terms(text):
         made = _make(entry, given, text)
         for stage in entry.stages:
             if stage in stages:
-                both = f"'{named[stage]}' and '{name}' both fill the {stage} stage"
+                both = f"'{named[stage]}' and '{entry.name}' both fill the {stage} stage"
                 raise InputError(f"policy '{text}': {both}; name at most one")
-            stages[stage], named[stage] = made, name
+            stages[stage], named[stage] = made, entry.name
     for stage in STAGES:
         if stage not in stages:
             stages[stage] = ENTRIES[_default(stage, stages.values())].make()
@@ -66,8 +64,13 @@ def parse_policies(text: str) -> list[Policy]:
     return policies
 
 
-def _terms(text: str) -> list[tuple[str, str]]:
-    terms: list[tuple[str, str]] = []
+def entries_of(text: str) -> dict[str, Entry]:
+    """Return the entry of each term of a policy's name; a preset is written out, easy as fifo(fill=easy)."""
+    return {f"{entry.name}({given})" if given else entry.name: entry for entry, given in _terms(text)}
+
+
+def _terms(text: str) -> list[tuple[Entry, str]]:
+    terms: list[tuple[Entry, str]] = []
     for part in split_outside_brackets(text, "+"):
         found = TERM.fullmatch(part)
         if found is None:
@@ -81,25 +84,27 @@ def _terms(text: str) -> list[tuple[str, str]]:
                     f"policy '{text}': preset '{name}' takes no parameters; it stands for {PRESETS[name]}"
                 )
             terms += _terms(PRESETS[name])
-        elif name in ENTRIES:
-            terms.append((name, given))
         else:
-            raise InputError(
-                f"policy '{text}': unknown stage '{name}'{did_you_mean(name, [*ENTRIES, *PRESETS])}"
-            )
+            terms.append((ENTRIES[name] if name in ENTRIES else _plugin(name, text), given))
     return terms
 
 
-def parameters(entry: Entry) -> dict[str, Any]:
-    """Return the parameters of a stage and their types."""
-    if entry.make.__init__ is object.__init__:
-        return {}
-    hints = get_type_hints(entry.make.__init__)
-    return {name: hints[name] for name in inspect.signature(entry.make.__init__).parameters if name != "self"}
+def _plugin(name: str, text: str) -> Entry:
+    """Return a stage of another package; only names that are not ours cost the search for it."""
+    from trainyard.policy.plugins import load, offers
+
+    found = {offer.name: offer for offer in offers()}
+    if name not in found:
+        known = did_you_mean(name, [*ENTRIES, *PRESETS, *found])
+        raise InputError(f"policy '{text}': unknown stage '{name}'{known}")
+    try:
+        return load(found[name])
+    except InputError as error:
+        raise InputError(f"policy '{text}': {error}") from None
 
 
 def _make(entry: Entry, given: str, text: str) -> Any:
-    known = parameters(entry)
+    known = parameters_of(entry.make)
     values: dict[str, Any] = {}
     for part in given.split(",") if given.strip() else ():
         key, equals, value = (piece.strip() for piece in part.partition("="))
@@ -120,23 +125,19 @@ def _make(entry: Entry, given: str, text: str) -> Any:
 
 def _convert(text: str, kind: Any, where: str) -> Any:
     """Read the value of a parameter: a choice, thresholds, bool, float, int or text (or None)."""
-    bare = next((k for k in get_args(kind) if k is not NoneType), kind) if _is_union(kind) else kind
-    if get_origin(bare) is tuple:
+    wanted = bare(kind)
+    if get_origin(wanted) is tuple:
         return tuple(_positive(part, where) for part in text.split(":"))
-    if bare is float:
+    if wanted is float:
         return _number(text, where, "give one such as 0.5")
-    if bare is int:
+    if wanted is int:
         return _whole(text, where)
-    if getattr(bare, "__supertype__", bare) is str:
+    if getattr(wanted, "__supertype__", wanted) is str:
         return text
-    choices = ("true", "false") if bare is bool else get_args(bare)
+    choices = ("true", "false") if wanted is bool else get_args(wanted)
     if text not in choices:
         raise InputError(f"{where}: '{text}' is not one of {', '.join(choices)}{_near_choice(text, choices)}")
-    return text == "true" if bare is bool else text
-
-
-def _is_union(kind: Any) -> bool:
-    return get_origin(kind) in (Union, UnionType)
+    return text == "true" if wanted is bool else text
 
 
 def _near_choice(text: str, choices: Sequence[str]) -> str:

@@ -38,12 +38,22 @@ STAGES: tuple[Stage, ...] = ("order", "size", "place", "tune")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A name of the policy grammar: the stages it fills, the class behind it, and what it does."""
+    """A name of the policy grammar: the stages it fills, the class behind it, and what it does.
+
+    `line` says first what it does and, after a semicolon, what its parameters are; `paper` is a name and
+    a venue.
+    """
 
     name: str
     stages: tuple[Stage, ...]
     make: type[Any]
     line: str
+    paper: str = ""
+
+    @property
+    def idea(self) -> str:
+        """What it does, without its parameters."""
+        return self.line.partition(";")[0]
 
 
 ENTRIES: dict[str, Entry] = {
@@ -67,21 +77,30 @@ ENTRIES: dict[str, Entry] = {
             "tiresias",
             ("order",),
             Tiresias,
-            "two-queue discretised LAS (Tiresias); threshold_gpu_s ends queue 1",
+            "two-queue discretised LAS; threshold_gpu_s ends queue 1",
+            "Tiresias, NSDI'19",
         ),
-        Entry("ftf", ("order",), Ftf, "finish-time fairness (Themis): the job that is worst off goes first"),
+        Entry(
+            "ftf",
+            ("order",),
+            Ftf,
+            "finish-time fairness: the job that is worst off goes first",
+            "Themis, NSDI'20",
+        ),
         Entry("fixed", ("size",), Fixed, "every job gets exactly the GPUs it asked for"),
         Entry(
             "drf",
             ("size",),
             Drf,
             "equal dominant shares, one GPU at a time; demand=best counts CPUs and memory",
+            "DRF, NSDI'11",
         ),
         Entry(
             "optimus",
             ("size",),
             Optimus,
-            "one worker or server at a time where it saves most (Optimus); mode=learn needs no profiles",
+            "one worker or server at a time where it saves most; mode=learn needs no profiles",
+            "Optimus, EuroSys'18",
         ),
         Entry(
             "lookahead",
@@ -99,25 +118,29 @@ ENTRIES: dict[str, Entry] = {
             "dl2",
             ("size",),
             Dl2,
-            "a trained network adds workers and servers (DL2); weights=paper|philly|FILE, fallback=drf",
+            "a trained network adds workers and servers; weights=paper|philly|FILE, fallback=drf",
+            "DL2, TPDS'21",
         ),
         Entry(
             "doubling",
             ("size",),
             Doubling,
-            "doubles the job that gains most per GPU (ring doubling); mode=explore tries sizes first",
+            "doubles the job that gains most per GPU; mode=explore tries sizes first",
+            "Capes et al., NeurIPS'18 workshop",
         ),
         Entry(
             "smd",
             ("size",),
             Smd,
-            "fastest workers and servers within the limit, admits by a knapsack of utilities (SMD)",
+            "fastest workers and servers within the limit, admission by a knapsack of utilities",
+            "SMD, INFOCOM'21",
         ),
         Entry(
             "market",
             ("size", "place"),
             Market,
-            "matching market: workers of which GPU types for everybody at once",
+            "a matching market: how many workers of which GPU types, for all jobs at once",
+            "Liu et al., TPDS'24",
         ),
         Entry(
             "pack",
@@ -125,44 +148,65 @@ ENTRIES: dict[str, Entry] = {
             Pack,
             "fewest nodes, best fit; consolidate=require waits rather than span more",
         ),
-        Entry("even", ("place",), Even, "the same on each of the fewest nodes (Optimus)"),
+        Entry("even", ("place",), Even, "the same on each of the fewest nodes", "Optimus, EuroSys'18"),
         Entry("spread", ("place",), Spread, "workers over as many nodes as possible, the emptiest first"),
-        Entry("tetris", ("place",), Tetris, "where demand and free resources are best aligned (Tetris)"),
+        Entry(
+            "tetris",
+            ("place",),
+            Tetris,
+            "where demand and free resources are best aligned",
+            "Tetris, SIGCOMM'14",
+        ),
         Entry("random", ("place",), Random, "random nodes: the reference to beat"),
         Entry(
             "gavel",
             ("size", "place"),
             Gavel,
-            "time fractions on GPU types by LP, in rounds (Gavel); objective=max-min|makespan|ftf|throughput",
+            "time fractions on GPU types by LP, in rounds; objective=max-min|makespan|ftf|throughput",
+            "Gavel, OSDI'20",
         ),
         Entry(
             "allox",
             ("size", "place"),
             AlloX,
-            "jobs to GPU types by min-cost matching, stops nobody (AlloX); alpha below 1: the oldest first",
+            "jobs to GPU types by min-cost matching, stops no job; alpha below 1: the oldest first",
+            "AlloX, EuroSys'20",
         ),
         Entry(
             "sia",
             ("size", "place"),
             Sia,
-            "sizes and GPU types by an integer program over configurations (Sia); p says how fair",
+            "sizes and GPU types by an integer program over configurations; p says how fair",
+            "Sia, SOSP'23",
         ),
         Entry(
             "hadar",
             ("size", "place"),
             Hadar,
-            "each job in turn buys the mix of GPU types that pays most at rising prices (Hadar)",
+            "each job in turn buys the mix of GPU types that pays most at rising prices",
+            "Hadar, IPDPS'24",
         ),
         Entry("proportional", ("tune",), Proportional, "CPUs and memory in proportion to GPUs"),
-        Entry("greedy", ("tune",), Greedy, "Synergy-GREEDY: best-case CPUs and memory, or wait for them"),
+        Entry(
+            "greedy",
+            ("tune",),
+            Greedy,
+            "best-case CPUs and memory, or wait for them",
+            "Synergy, OSDI'22",
+        ),
         Entry(
             "tune",
             ("tune",),
             SynergyTune,
-            "Synergy-TUNE: by need, nobody slower than with proportional",
+            "CPUs and memory by need, no job slower than with proportional",
+            "Synergy, OSDI'22",
         ),
         Entry(
-            "opt", ("tune",), SynergyOpt, "Synergy-OPT: as tune, by linear programs; never worse, much slower"
+            "opt",
+            ("tune",),
+            SynergyOpt,
+            "as tune, by linear programs; never worse, much slower",
+            "Synergy, OSDI'22",
         ),
     )
 }

@@ -17,6 +17,7 @@ from trainyard.state.snapshot import Snapshot
 
 Fill = Literal["strict", "greedy", "easy"]
 Changes = Mapping[str, Allocation | None]
+FALLBACK = "fallback"  # the note of a learned stage that names the stage which decided in its place
 
 
 class Order(ABC):

@@ -30,12 +30,13 @@ from trainyard.profiling.terms import LEAST_S, PER_SAMPLE, Term, profile_of, sam
 ROUNDS = 40
 HUBER_ROUNDS = 10
 HUBER, TUKEY = 1.5, 4.685  # usual tuning constants, in units of the errors' scale
-LEAST_SCALE = 0.01  # errors of one in a hundred are nobody's fault
+LEAST_SCALE = 0.01  # errors of one in a hundred say nothing against a fit
 MOST_SCALE = 0.1  # else a few samples that contradict each other would all count
 FEW = 8  # of fewer samples none is left out
 OUTLIER = 0.1
 CAP = 0.15  # what one sample can add to the loss of a model
 RIDGE = 1e-9  # decides between unknowns that the samples cannot tell apart
+OWN_RIDGE = 1e-12  # for those of one GPU type: what they can explain does not count for the other types
 STARTS = (0.05, 0.2, 0.5, 0.8)
 LEAST_RATIO = 1e-9
 BAD = 0.1  # median error
@@ -137,10 +138,16 @@ def _solve(terms: Sequence[Term], steps: Floats) -> _Solution:
     """Return the best of what several first guesses lead to."""
     sides = {side: [t for t in terms if t.side == side] for side in ("core", "cpu", "storage")}
     used = {side: np.stack([t.seconds for t in own], axis=1) for side, own in sides.items() if own}
+    pulls = [_pull(own) for own in sides.values() if own]
     names = [t.name for own in sides.values() for t in own]
-    tried = [_alternate(list(used.values()), steps, *start) for start in _starts(used, steps)]
+    tried = [_alternate(list(used.values()), pulls, steps, *start) for start in _starts(used, steps)]
     values, bound, loss = min(tried, key=lambda one: one[2])
     return _Solution(dict(zip(names, values.tolist(), strict=True)), bound, loss)
+
+
+def _pull(terms: Sequence[Term]) -> Floats:
+    """How much each unknown is pulled to zero."""
+    return np.sqrt([OWN_RIDGE if t.name.startswith(PER_SAMPLE) else RIDGE for t in terms])
 
 
 def _starts(sides: Mapping[str, Floats], steps: Floats) -> list[tuple[Ints, Floats]]:
@@ -167,15 +174,17 @@ def _medians(sides: Mapping[str, Floats], steps: Floats, bound: Ints) -> Floats:
     return np.where(told > 0, told, steps)
 
 
-def _alternate(sides: list[Floats], steps: Floats, bound: Ints, told: Floats) -> tuple[Floats, Ints, float]:
+def _alternate(
+    sides: list[Floats], pulls: list[Floats], steps: Floats, bound: Ints, told: Floats
+) -> tuple[Floats, Ints, float]:
     """Solve the sides and assign the samples in turn until both stay; return unknowns, sides and loss."""
     weights = _weights(_errors(told, steps), rejecting=False)
     for number in range(ROUNDS):
         size = np.maximum(told, steps)  # so that too fast a sample weighs no more than too slow a one
         rows = [bound == i for i in range(len(sides))]
         found = [
-            _solve_side(side[own], steps[own], size[own], weights[own])
-            for side, own in zip(sides, rows, strict=True)
+            _solve_side(side[own], pull, steps[own], size[own], weights[own])
+            for side, pull, own in zip(sides, pulls, rows, strict=True)
         ]
         seconds = np.stack([side @ values for side, values in zip(sides, found, strict=True)])
         before, bound, told = (bound, weights), seconds.argmax(axis=0), seconds.max(axis=0)
@@ -190,9 +199,9 @@ def _alternate(sides: list[Floats], steps: Floats, bound: Ints, told: Floats) ->
     return np.concatenate(found), bound, float(np.minimum(error, CAP if len(error) >= FEW else np.inf).mean())
 
 
-def _solve_side(seconds: Floats, steps: Floats, size: Floats, weights: Floats) -> Floats:
+def _solve_side(seconds: Floats, pull: Floats, steps: Floats, size: Floats, weights: Floats) -> Floats:
     scale = np.sqrt(weights) / size
-    return nonnegative(seconds * scale[:, None], steps * scale, np.sqrt(RIDGE))
+    return nonnegative(seconds * scale[:, None], steps * scale, pull)
 
 
 def _weights(errors: Floats, rejecting: bool) -> Floats:

@@ -12,6 +12,7 @@ from pathlib import Path
 from trainyard.errors import InputError
 from trainyard.files.output import write_text_atomic
 from trainyard.report import palette
+from trainyard.report.added import added
 from trainyard.report.facts import facts, headline, unfinished
 from trainyard.report.measures import MEASURES, Measure, Summary, number, winners, with_speedup
 from trainyard.report.payload import payload
@@ -48,6 +49,7 @@ def render_report(
         "facts": _facts_html(facts(results[0], options or {})),
         "policies": _chips(results),
         "table": _table_html(summaries),
+        "added": _added_html(results),
         "colours": _colours_css(),
         "css": _asset("report.css"),
         "data": script_json(payload(results)),
@@ -81,6 +83,11 @@ def _note(text: str) -> str:
 
 def _facts_html(pairs: Sequence[tuple[str, str]]) -> str:
     return "\n".join(f"<div><dt>{escape(k)}</dt><dd>{escape(v)}</dd></div>" for k, v in pairs)
+
+
+def _added_html(results: Sequence[Result]) -> str:
+    lines = "".join(f"<li><b>{escape(policy)}</b>: {escape(said)}</li>\n" for policy, said in added(results))
+    return f'<ul class="added">\n{lines}</ul>' if lines else ""
 
 
 def _swatch(index: int) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from trainyard.model.tolerance import PART
 from trainyard.report import units
 
 Summary = Mapping[str, object]
@@ -24,6 +25,7 @@ class Measure:
 
 
 SPEEDUP = "speedup"
+FALLBACK_SHARE = "fallback_share"
 
 MEASURES: dict[str, Measure] = {
     m.key: m
@@ -68,6 +70,13 @@ MEASURES: dict[str, Measure] = {
             "99th percentile of the time to decide, milliseconds",
             units.short,
         ),
+        Measure(
+            FALLBACK_SHARE,
+            "left to others",
+            "part of the decisions that a learned policy left to another one",
+            units.percent,
+            "",
+        ),
         Measure("wall_s", "wall time", "time the simulation took", units.duration, ""),
     )
 }
@@ -90,11 +99,11 @@ def with_speedup(summaries: Sequence[Summary]) -> list[dict[str, object]]:
 
 
 def winners(summaries: Sequence[Summary], measure: Measure) -> set[int]:
-    """Return who has the best value; nobody when all are alike or nothing is better than anything."""
+    """Return which runs have the best value; none when all are alike or no value is better."""
     values = [number(s, measure.key) for s in summaries]
     finite = [v for v in values if math.isfinite(v)]
     if not finite or not measure.best:
         return set()
     target = min(finite) if measure.best == "low" else max(finite)
-    best = {i for i, v in enumerate(values) if math.isclose(v, target, rel_tol=1e-9)}
+    best = {i for i, v in enumerate(values) if math.isclose(v, target, rel_tol=PART)}
     return best if len(best) < len(values) else set()

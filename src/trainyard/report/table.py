@@ -12,7 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from trainyard.report import units
-from trainyard.report.measures import MEASURES, Summary, number, winners, with_speedup
+from trainyard.report.measures import FALLBACK_SHARE, MEASURES, Summary, number, winners, with_speedup
+from trainyard.report.papers import papers
 
 GAP = 2  # blanks between columns
 POLICY_WIDTH = 24  # a longer policy name is folded rather than push out a column
@@ -29,6 +30,7 @@ class Heading(NamedTuple):
 COLUMNS = (
     Heading("avg\nJCT", ("avg_jct_s",), 0),
     Heading("x vs\nfirst", ("speedup",), 1),
+    Heading("left to\nothers", (FALLBACK_SHARE,), 1),
     Heading("median\nJCT", ("median_jct_s",), 5),
     Heading("p95\nJCT", ("p95_jct_s",), 7),
     Heading("p99\nJCT", ("p99_jct_s",), 2),
@@ -45,21 +47,36 @@ COLUMNS = (
 def comparison_table(summaries: Sequence[Summary], *, width: int = 120) -> Table:
     """Lay out one row per policy, best values bold, with as many columns as the width has room for."""
     rows = with_speedup(summaries)
-    cells = {column: _cells(rows, column) for column in COLUMNS}
+    cells = {column: _cells(rows, column) for column in COLUMNS if _worth_showing(column, rows)}
     names = [str(row.get("policy", "")) for row in rows]
-    shown, left_out = _fit(cells, names, width)
-    # The box itself puts one blank between columns.
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, GAP - 1, 0, 0), pad_edge=False, show_edge=False)
-    table.add_column("policy", overflow="fold", vertical="bottom", max_width=_policy_width(names))
-    for column in shown:
-        table.add_column(column.heading, justify="right", no_wrap=True, vertical="bottom")
+    cited = ["\n".join(papers(name)) for name in names]
+    shown, left_out = _fit(cells, width - _policy_width(names) - _paper_width(cited))
+    table = _headed(_policy_width(names), any(cited), shown)
     for i, name in enumerate(names):
-        table.add_row(Text(_fold(name)), *(cells[column][i] for column in shown))
+        paper = [Text(cited[i])] if any(cited) else []
+        table.add_row(Text(_fold(name)), *paper, *(cells[column][i] for column in shown))
     if left_out:
         table.caption = "A wider terminal also shows " + ", ".join(
-            c.heading.replace("/\n", "/").replace("\n", " ") for c in left_out
+            c.heading.replace("/\n", "/").replace("-\n", "").replace("\n", " ") for c in left_out
         )
         table.caption_justify = "left"
+    return table
+
+
+def _worth_showing(column: Heading, rows: Sequence[Summary]) -> bool:
+    """Few policies ever leave a decision to another one."""
+    return FALLBACK_SHARE not in column.keys or any(number(row, FALLBACK_SHARE) > 0 for row in rows)
+
+
+def _headed(policy_width: int, with_papers: bool, shown: Sequence[Heading]) -> Table:
+    """Start a table with its headings."""
+    # The box itself puts one blank between columns.
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, GAP - 1, 0, 0), pad_edge=False, show_edge=False)
+    table.add_column("policy", overflow="fold", vertical="bottom", max_width=policy_width)
+    if with_papers:
+        table.add_column("paper", no_wrap=True, vertical="bottom")
+    for column in shown:
+        table.add_column(column.heading, justify="right", no_wrap=True, vertical="bottom")
     return table
 
 
@@ -92,9 +109,13 @@ def _policy_width(names: Sequence[str]) -> int:
     )
 
 
-def _fit(
-    cells: dict[Heading, list[Text]], names: Sequence[str], width: int
-) -> tuple[list[Heading], list[Heading]]:
+def _paper_width(cited: Sequence[str]) -> int:
+    if not any(cited):
+        return 0
+    return GAP + max(cell_len(line) for text in ("paper", *cited) for line in text.split("\n"))
+
+
+def _fit(cells: dict[Heading, list[Text]], room: int) -> tuple[list[Heading], list[Heading]]:
     """Split the columns into those that fit and those that do not, by rank."""
 
     def needs(column: Heading) -> int:
@@ -102,7 +123,6 @@ def _fit(
             [len(line) for line in column.heading.split("\n")] + [c.cell_len for c in cells[column]]
         )
 
-    room = width - _policy_width(names)
     kept: set[Heading] = set()
     for column in sorted(cells, key=lambda c: c.rank):
         room -= needs(column)

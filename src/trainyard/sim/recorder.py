@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
+from collections import Counter
 from collections.abc import Sequence
 from time import perf_counter
 
@@ -16,23 +17,27 @@ from trainyard.model.allocation import Plan
 from trainyard.model.arrays import Floats
 from trainyard.model.job import Job
 from trainyard.policy.policy import Policy
+from trainyard.policy.stages import FALLBACK
 from trainyard.sim.result import Outcomes, Timeline
 from trainyard.state.jobs import Column
 from trainyard.state.snapshot import Snapshot
 
 
 class TimedPolicy:
-    """Asks a policy and notes how long each answer took."""
+    """Asks a policy; notes how long each answer took, and which of them a learned policy left to another."""
 
     def __init__(self, policy: Policy) -> None:
         self._decide = policy.decide
         self.spent_s: list[float] = []
+        self.left_to: Counter[str] = Counter()  # decisions by the stage that took them instead
 
     def __call__(self, snapshot: Snapshot) -> Plan:
         """Return the policy's plan."""
         began = perf_counter()
         plan = self._decide(snapshot)
         self.spent_s.append(perf_counter() - began)
+        if FALLBACK in plan.notes:
+            self.left_to[plan.notes[FALLBACK]] += 1
         return plan
 
 

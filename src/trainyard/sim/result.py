@@ -1,9 +1,9 @@
-"""What a run gives back: outcomes per job, the timeline, the story, and the summary of the contract."""
+"""What a run gives back: outcomes per job, the timeline, the story, and the summary."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -73,6 +73,7 @@ class Result:
     decision_ms: Floats
     wall_s: float
     end_s: float
+    left_to: Mapping[str, int] = field(default_factory=dict)  # decisions a learned policy left to others
 
     def story_of(self, job_id: str) -> list[Change]:
         """Return everything that happened to one job, in order."""
@@ -83,7 +84,7 @@ class Result:
         return segments(self.story, self.end_s)
 
     def summary(self) -> dict[str, object]:
-        """Return the keys of the contract, in its order."""
+        """Return the summary's keys, in the order of `simulate --json`."""
         return summarise(self)
 
 
@@ -145,4 +146,5 @@ def summarise(result: Result) -> dict[str, object]:
         "finish_time_fairness_avg": float(fairness.mean()) if jct.size else float("nan"),
         "finish_time_fairness_max": float(fairness.max()) if jct.size else float("nan"),
         "jain_index": float(jain(fairness)),
+        "fallback_share": sum(result.left_to.values()) / max(result.decision_ms.size, 1),
     }

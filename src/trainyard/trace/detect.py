@@ -13,12 +13,12 @@ from trainyard.garbage import no_collection
 from trainyard.model.zoo import ZOO
 from trainyard.trace.readers import (
     acme,
+    attempts,
     gavel,
     helios,
     openb,
     pai,
     philly,
-    philly_attempts,
     philly_vc,
     rfold,
     short_form,
@@ -32,13 +32,12 @@ from trainyard.trace.records import ConversionReport, Trace
 JOBS = "jobs"
 Reader = Callable[[Source], Trace]
 _HEADERS = {
-    m.NAME: m.COLUMNS
-    for m in (philly_vc, rfold, philly_attempts, helios, openb, acme, tiresias, sia, thetagpu)
+    m.NAME: m.COLUMNS for m in (philly_vc, rfold, attempts, helios, openb, acme, tiresias, sia, thetagpu)
 }
 _READERS: Mapping[str, Reader] = {
     m.NAME: m.read
     for m in (
-        philly, philly_vc, rfold, philly_attempts, helios, pai, openb, acme, tiresias, gavel, sia, thetagpu
+        philly, philly_vc, rfold, attempts, helios, pai, openb, acme, tiresias, gavel, sia, thetagpu
     )
 }  # fmt: skip
 _SHORT_READERS: Mapping[str, Reader] = {helios.NAME: helios.read_venus, pai.NAME: pai.read_sample}

@@ -11,6 +11,16 @@ from conftest import command
 from trainyard.policy.size.dl2.weights import load_weights
 
 
+def refused(monkeypatch, capsys, *words):
+    """Make sure that a command ends with exit code 2 and one line, and return the line."""
+    code, _, error = command(monkeypatch, capsys, *words)
+    assert code == 2
+    assert error.startswith("trainyard: error: ")
+    assert error.count("\n") == 1
+    return error
+
+
+@pytest.mark.torch
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -23,19 +33,20 @@ from trainyard.policy.size.dl2.weights import load_weights
         (("train", "dl2", "--out", "w", "--setting", "testbed", "--network", "mlp"), "set, window"),
         (("train", "dl2", "--out", "w", "--setting", "testbed", "--decisions", "0"), "above 0"),
         (("train", "dl2", "--out", "w", "--cluster", "c.yaml"), "give both"),
-        (("evaluate", "--setting", "testbed", "--episodes", "0"), "above 0"),
-        (("evaluate", "--setting", "testbed", "--policies", "dl2(weights=w)"), "no weights 'w'"),
     ],
 )
-def test_wrong_input_is_one_line_and_exit_code_2(monkeypatch, capsys, tmp_path, words, said):
-    if words[0] == "train":
-        pytest.importorskip("torch")
+def test_wrong_input_to_train(monkeypatch, capsys, tmp_path, words, said):
     monkeypatch.chdir(tmp_path)
-    code, _, error = command(monkeypatch, capsys, *words)
-    assert code == 2
-    assert error.startswith("trainyard: error: ")
-    assert error.count("\n") == 1
-    assert said in error
+    assert said in refused(monkeypatch, capsys, *words)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [("--episodes", "0", "above 0"), ("--policies", "dl2(weights=w)", "no weights 'w'")],
+)
+def test_wrong_input_to_evaluate(monkeypatch, capsys, tmp_path, option, value, said):
+    monkeypatch.chdir(tmp_path)
+    assert said in refused(monkeypatch, capsys, "evaluate", "--setting", "testbed", option, value)
 
 
 @pytest.mark.parametrize("online", [False, True])
@@ -63,8 +74,8 @@ def test_without_pytorch_there_is_one_line_that_names_the_extra(monkeypatch, cap
     assert error == "trainyard: error: training needs PyTorch; pip install 'trainyard[learn]'\n"
 
 
+@pytest.mark.torch
 def test_from_a_teacher_to_a_policy(monkeypatch, capsys, tmp_path):
-    pytest.importorskip("torch")
     out = tmp_path / "own.safetensors"
     words = ("train", "dl2", "--setting", "testbed", "--teacher", "drf", "--decisions", 3000)
     more = ("--iterations", 1, "--seed", 3, "--out", out, "--log", tmp_path / "log")

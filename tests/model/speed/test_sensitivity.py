@@ -172,7 +172,7 @@ def test_where_one_may_stop_speed_grows_about_in_proportion_to_the_way(place, kn
 @FAST
 @given(places(), profiles(("monotone", "input")))
 def test_the_top_rung_is_the_least_with_that_speed(place, known):
-    """Less of either resource, down to the lowest rung, is slower.
+    """Less of either resource, down to the lowest rung and to what a worker needs at least, is slower.
 
     Where something else than its table limits the job, that holds for the points of the table only.
     """
@@ -181,11 +181,14 @@ def test_the_top_rung_is_the_least_with_that_speed(place, known):
     speeds = Speeds(*place, profile)
     ladder = speeds.ladder
     full = speeds.at(ladder.cpus[-1], ladder.memory[-1])
+    least = (0.0, 0.0)
+    if kind == "input" and profile.worker is not None:
+        least = speeds.per_gpu(profile.worker.cpus, profile.worker.memory_gb)
     for part in (0.5, 0.9):
         cpus, memory = (low + part * (high - low) for low, high in ends(ladder))
-        if cpus < ladder.cpus[-1] * (1 - 1e-3):
+        if least[0] <= cpus < ladder.cpus[-1] * (1 - 1e-3):
             assert speeds.at(cpus, ladder.memory[-1]) < full
-        if memory < ladder.memory[-1] * (1 - 1e-3):
+        if least[1] <= memory < ladder.memory[-1] * (1 - 1e-3):
             assert speeds.at(ladder.cpus[-1], memory) < full
 
 
@@ -310,3 +313,29 @@ def test_a_dip_that_is_not_in_the_middle_of_a_step_is_seen():
     rows = ((3.0, 62.5, 1.0), (4.0, 62.5, 0.2), (5.0, 62.5, 1.0), (24.0, 62.5, 9.0))
     job = Job("j", 0.0, 1, 1.0, profile=Profile(scaling="weak", tables=Tables(cpu_memory=rows)))
     assert ladder_of(job).between == (False,)
+
+
+def test_a_dip_off_the_middle_between_two_points_is_seen():
+    """From 8 to 20.83 GB the speed grows; it is even in the middle, but falls below the start before that."""
+    rows = ((3.0, 20.83, 1.1), (3.0, 62.5, 1.0), (12.0, 8.0, 1.1), (12.0, 62.5, 3.0), (12.0, 125.0, 0.9))
+    job = Job("j", 0.0, 2, 1.0, profile=Profile(scaling="weak", tables=Tables(cpu_memory=rows)))
+    cluster = Cluster("k", (Node("k", "K80", 4, 6.0, 250.0),), TYPES)
+    ladder = ladder_of(job, cluster)
+    assert ladder.memory == pytest.approx((8 / 62.5, 20.83 / 62.5))
+    assert ladder.between == (False,)
+
+
+def test_what_a_worker_needs_at_least_is_asked_for_though_less_would_be_as_fast():
+    profile = Profile(
+        compute=Compute(0.01, {"V100": 0.02}),
+        input=Input(2.0, 5e4, 2000.0),
+        worker=Demand(9.0, 30.0),
+    )
+    nodes = (
+        Node("n0", "V100", 2, 6.0, 125.0, storage_mbps=50.0),
+        Node("n1", "V100", 2, 14.0, 40.0, storage_mbps=500.0),
+    )
+    speeds = Speeds(Cluster("test", nodes, TYPES), (("n0", 1), ("n1", 1)), profile)
+    cpus, memory = speeds.ladder.cpus[-1], speeds.ladder.memory[-1]
+    assert cpus == pytest.approx(speeds.per_gpu(9.0, 30.0)[0])
+    assert speeds.at(0.9 * cpus, memory) == speeds.at(cpus, memory)

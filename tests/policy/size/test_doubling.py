@@ -15,10 +15,12 @@ from trainyard.core.yard import Yard
 from trainyard.model.cluster import uniform_cluster
 from trainyard.model.job import Job
 from trainyard.model.profile import Profile, Tables
+from trainyard.model.rules import Rules
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.size.doubling import double, liked
+from trainyard.policy.size.growth import Grower
 from trainyard.policy.size.hysteresis import kept
-from trainyard.policy.size.optimus import Growth, grow
+from trainyard.policy.size.optimus import one_by_one
 
 RING = {1: 368, 2: 232, 4: 126, 8: 84}  # minutes of the paper's job as remembered: ring.md, B7
 
@@ -43,18 +45,8 @@ def by_doubling(works, speeds, gpus):
 def by_one(works, speeds, gpus):
     """Optimus' one at a time, with workers only."""
     worker, none = (1 / gpus, 0.0, 0.0), (0.0, 0.0, 0.0)
-    growths = [
-        Growth(
-            q,
-            np.array([[np.inf], *([1 / f(w)] for w in range(1, gpus + 1))]),
-            (1, 0),
-            (gpus, 0),
-            worker,
-            none,
-        )
-        for q, f in zip(works, speeds, strict=True)
-    ]
-    return grow(growths)[:, 0]
+    tables = [np.array([[0.0], *([f(w)] for w in range(1, gpus + 1))]) for f in speeds]
+    return one_by_one([Grower(table, (1, 0), worker, none) for table in tables], works, {})[:, 0]
 
 
 def cost(works, speeds, sizes):
@@ -156,7 +148,7 @@ class TestResizing:
     def run(self, policy, samples=1e6, restart_s=None, at=100.0, profile=None):
         """One job alone, then a second; return the instructions of the second decision."""
         profile = profile or ring_profile(restart_s=10.0)
-        yard = Yard(uniform_cluster(1, 8), parse_policy(policy).decide, restart_s=restart_s)
+        yard = Yard(uniform_cluster(1, 8), parse_policy(policy).decide, Rules(restart_s=restart_s))
         yard.handle(JobSubmitted(0.0, Job("a", 0.0, 8, samples=samples, profile=profile, min_gpus=1)))
         (start,) = yard.handle(DecisionDue(0.0))
         assert start.allocation.gpus == 8

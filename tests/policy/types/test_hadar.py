@@ -13,6 +13,7 @@ from trainyard.core.events import DecisionDue, JobSubmitted
 from trainyard.core.yard import Yard
 from trainyard.model.cluster import Cluster, GpuType, Node
 from trainyard.model.job import Job
+from trainyard.model.rules import Rules
 from trainyard.model.zoo import zoo_profile
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.types.hadar import all_mixes, best_mix, buyers_of, price_range, prices
@@ -28,7 +29,7 @@ def three_types():
 
 
 def yard_with(jobs, restart_s=30.0):
-    yard = Yard(three_types(), parse_policy("hadar").decide, restart_s=restart_s)
+    yard = Yard(three_types(), parse_policy("hadar").decide, Rules(restart_s=restart_s))
     for job in jobs:
         yard.handle(JobSubmitted(0.0, job))
     return yard

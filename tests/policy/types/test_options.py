@@ -10,6 +10,7 @@ from trainyard.core.events import DecisionDue, JobFinished, JobStopped, JobSubmi
 from trainyard.core.yard import Yard
 from trainyard.model.cluster import Cluster, GpuType, Node
 from trainyard.model.job import Job
+from trainyard.model.rules import Rules
 from trainyard.model.zoo import zoo_profile
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.types.options import gangs_of
@@ -59,7 +60,7 @@ def test_sizes_go_by_the_type_that_a_job_runs_on():
 
 
 def test_seconds_on_each_type_are_kept_and_forgotten():
-    yard = Yard(two_types(), parse_policy("srtf").decide, restart_s=10.0)
+    yard = Yard(two_types(), parse_policy("srtf").decide, Rules(restart_s=10.0))
     for job in jobs_in_turn():
         yard.handle(JobSubmitted(0.0, job))
     yard.handle(DecisionDue(0.0))

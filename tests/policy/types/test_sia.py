@@ -13,6 +13,7 @@ from trainyard.core.yard import Yard
 from trainyard.errors import InputError
 from trainyard.model.cluster import Cluster, GpuType, Node
 from trainyard.model.job import Job
+from trainyard.model.rules import Rules
 from trainyard.model.zoo import zoo_profile
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.types.sia import cheapest, configurations, move_factors, sizes
@@ -80,7 +81,7 @@ def test_no_choice_of_configurations_is_better(seed, later_s):
     rng = np.random.default_rng(seed)
     jobs = random_jobs(rng, 4)
     decide = parse_policy("sia").decide
-    yard = Yard(cluster(), decide, restart_s=30.0)
+    yard = Yard(cluster(), decide, Rules(restart_s=30.0))
     for job in jobs[: 4 if later_s is None else 3]:
         yard.handle(JobSubmitted(0.0, job))
     if later_s is not None:
@@ -97,7 +98,7 @@ def test_no_choice_of_configurations_is_better(seed, later_s):
     best = min(total for total in totals if total is not None)
     ranked = np.array([snapshot.table.row_of[job.job_id] for job in jobs])
     held = held_mix(snapshot)
-    mix = parse_policy("sia").size.assign(snapshot, ranked, held[ranked], up_by_type(snapshot, held))
+    mix = parse_policy("sia").size.assign(snapshot, ranked, held[ranked], up_by_type(snapshot))
     chosen = []
     for job, row in zip(jobs, mix.tolist(), strict=True):
         own = next(((t, n) for t, n in enumerate(row) if n), None)
@@ -131,7 +132,7 @@ def test_configurations_are_powers_of_two_then_whole_nodes():
 
 
 def test_moving_costs_less_the_older_the_job():
-    yard = Yard(cluster(), parse_policy("sia").decide, restart_s=30.0)
+    yard = Yard(cluster(), parse_policy("sia").decide, Rules(restart_s=30.0))
     yard.handle(JobSubmitted(0.0, Job("a", 0.0, 1, duration_s=1e5, min_gpus=1, max_gpus=4)))
     yard.handle(DecisionDue(0.0))
     row = np.array([0])

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("torch")
-
 from trainyard.learn import training
 from trainyard.learn.settings.paper_jobs import SETTINGS
 from trainyard.reproduce.dl2 import learned
@@ -16,12 +14,14 @@ TINY = (("rows", 4), ("group", 2), ("decisions", 24), ("leg", 1), ("minibatch", 
 
 @pytest.fixture
 def small(monkeypatch):
+
     monkeypatch.setattr(training, "VALIDATION", 2)
     monkeypatch.setattr(training, "JUDGED", 2)
     budget = {"iterations": 2, "decisions": 500, "changes": TINY}
     monkeypatch.setattr(learned, "QUICK", budget)
 
 
+@pytest.mark.torch
 def test_everything_that_is_told_was_run(small):
     tasks = learned.tasks(quick=True)
     found = {task: task.carry_out() for task in dict.fromkeys(tasks)}
@@ -44,6 +44,7 @@ def test_everything_that_is_told_was_run(small):
     assert set(pictures) == {"dl2-learning.png", "dl2-ingredients.png"}
 
 
+@pytest.mark.torch
 def test_the_same_training_gives_the_same_weights(small):
     learning = Learning((SETTINGS["testbed"],), ((SETTINGS["testbed"], 1),), 3, 2, 500, changes=TINY)
     one, two = learning.carry_out(), learning.carry_out()

@@ -11,9 +11,8 @@ from trainyard.reproduce.dl2.online import DRIFT, FIXED, FOREIGN, LEARNS, WINDOW
 TINY = Scale(36, 500, Learning(every=20, after=2, block=5, blocks=9, iterations=3))
 
 
+@pytest.mark.torch
 def test_a_stream_in_tables_and_a_picture(monkeypatch):
-    pytest.importorskip("torch")
-    pytest.importorskip("matplotlib")
     stream = Stream(FOREIGN, TINY)
     monkeypatch.setattr(online, "tasks", lambda quick: [stream])
     course = stream.carry_out()

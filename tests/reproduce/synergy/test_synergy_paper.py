@@ -9,6 +9,7 @@ from itertools import islice
 
 import pytest
 
+from cases import case
 from trainyard.cli.main import run
 from trainyard.model.speed import SpeedModel
 from trainyard.reproduce.findings import Findings, Heading, Table, write_findings
@@ -28,8 +29,8 @@ def tell_nobody(done):
     pass
 
 
-def test_the_first_jobs_are_those_of_the_public_simulator(shared):
-    known = json.loads((shared / "cases/synergy/workload_head.json").read_text())
+def test_the_first_jobs_are_those_of_the_public_simulator():
+    known = case("synergy/workload_head")
     speed = SpeedModel(synergy_cluster(16))
     for load, rows in known["jobs"].items():
         jobs = synergy_jobs(Workload(len(rows), float(load)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from trainyard.cli import options as o
 
 
@@ -11,8 +13,10 @@ def policies(json_: o.Json = False) -> None:
     from trainyard.policy.registry import DEFAULTS, ENTRIES, PRESETS
 
     if json_:
-        stages = [{"name": e.name, "stages": list(e.stages), "line": e.line} for e in ENTRIES.values()]
-        print_json(stages + [{"name": name, "preset": text} for name, text in PRESETS.items()])
+        known = ENTRIES.values()
+        stages = [{"name": e.name, "stages": [*e.stages], "line": e.line, "paper": e.paper} for e in known]
+        presets = [{"name": name, "preset": text} for name, text in PRESETS.items()]
+        print_json(stages + presets + _of_packages())
         return
     from rich.console import Console
     from rich.markup import escape
@@ -21,11 +25,31 @@ def policies(json_: o.Json = False) -> None:
     table = Table("stage", "name", "what it does")
     for entry in ENTRIES.values():
         mark = " (default)" if entry.name in DEFAULTS.values() else ""
-        table.add_row("+".join(entry.stages), entry.name + mark, escape(entry.line))
+        source = f" ({entry.paper})" if entry.paper else ""
+        table.add_row("+".join(entry.stages), entry.name + mark, escape(entry.line + source))
     for name, text in PRESETS.items():
         table.add_row("preset", name, f"stands for {text}")
+    for other in _of_packages():
+        says = other["error"] if "error" in other else f"{other['line']} (package {other['package']})"
+        table.add_row("+".join(other["stages"]) or "broken", other["name"], escape(says))
     console = Console()
     console.print(table)
     console.print(
         "Join names with +, parameters in brackets: las(threshold_gpu_s=3600:36000)+pack", highlight=False
     )
+
+
+def _of_packages() -> list[dict[str, Any]]:
+    """Return the stages that other packages bring; one that is broken says why."""
+    from trainyard.errors import InputError
+    from trainyard.policy.plugins import load, offers
+
+    listed: list[dict[str, Any]] = []
+    for offer in offers():
+        listed.append({"name": offer.name, "stages": [], "package": offer.package})
+        try:
+            entry = load(offer)
+            listed[-1] |= {"stages": list(entry.stages), "line": entry.line}
+        except InputError as error:
+            listed[-1] |= {"error": str(error)}
+    return listed

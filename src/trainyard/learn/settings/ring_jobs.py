@@ -25,7 +25,7 @@ GPUS_PER_NODE, GPU_TYPE = 8, "V100"
 NETWORK_GBPS = 100.0  # InfiniBand
 LONGEST_S = 6 * 3600.0
 MOST_REQUESTED = 32  # GPUs of one job; Philly has one in 2,000 with more
-FACTOR = 8  # a job may have so many times the GPUs it asked for: one GPU becomes a node
+FACTOR = 8  # a job may have this many times the GPUs it asked for: one GPU becomes a node
 LARGEST_BURST = 646 / 3205  # jobs that came together in Philly, for each of its GPUs
 MEASURED = 100_000  # jobs that tell the mean work
 
@@ -44,7 +44,7 @@ RING_SETTINGS = {"ring16": RingSetting(16, 240), "ring64": RingSetting(64, 960)}
 
 
 def philly_cluster(nodes: int) -> Cluster:
-    """So many nodes of 8 V100s, with Philly's network between them."""
+    """Nodes of 8 V100s, with Philly's network between them."""
     plain = uniform_cluster(nodes, GPUS_PER_NODE, GPU_TYPE, f"philly-{nodes}")
     return replace(plain, nodes=tuple(replace(node, network_gbps=NETWORK_GBPS) for node in plain.nodes))
 
@@ -82,7 +82,7 @@ def _job(job_id: str, model: str, arrival_s: float, gpus: int, duration_s: float
 
 @cache
 def _profile(model: str, gpus: int) -> Profile:
-    """A model of the zoo with the batch of so many GPUs, whatever it runs on."""
+    """A model of the zoo with the batch of these GPUs, at any size."""
     own = ZOO[model].profile
     batch = own.batch * gpus if own.scaling == "weak" else own.batch
     return replace(own, batch=batch, scaling="strong")

@@ -14,8 +14,8 @@ and makes one of these best:
 
 Where several solutions are equally good, the one with the largest sum of relative speeds is taken. At every
 round the pair of job and type with the largest X / (fraction of its life that the job has spent on the type)
-goes first, as long as its gang fits. Two things are kinder than the original: GPUs that nobody's fraction
-claims are given to whoever waits, and GPUs that become idle between two rounds are given out at once.
+goes first, as long as its gang fits. Two things differ from the original: GPUs that no fraction
+claims go to waiting jobs, and GPUs that become idle between two rounds go out at once.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from trainyard.state.jobs import Column
 from trainyard.state.snapshot import Snapshot
 
 Objective = Literal["max-min", "makespan", "ftf", "throughput"]
-NEVER_RAN = 1e9  # priority of who has received nothing yet, in multiples of its fraction
+NEVER_RAN = 1e9  # priority of a job that has received nothing yet, in multiples of its fraction
 NONE = 1e-6  # a fraction below this is rounding
 SLACK = 1e-6  # in the second program, of the level that the first one reached
 TOLERANCE = 1e-4  # of the worst finish-time ratio, relative
@@ -109,7 +109,7 @@ class Shares:
     def most(self, value: Floats) -> Floats:
         """Return fractions with the largest sum of values."""
         x = maximise(value[self.job, self.option], self.base, NO_ROWS, np.ones(self.job.size))
-        assert x is not None  # nothing for anybody is always possible
+        assert x is not None  # giving nothing to any job is always possible
         return self._whole(x)
 
     def most_even(self, value: Floats, then: Floats) -> Floats:
@@ -190,7 +190,7 @@ def priorities(x: Floats, spent_s: Floats, lived_s: Floats) -> Floats:
 
 
 def realise(priority: Floats, gangs: Gangs, left: Ints, done: Mask, mix: Ints) -> None:
-    """Give gangs out, highest priority first, then the fastest options of whoever has none; fills `mix`."""
+    """Give gangs out by priority, then the fastest options of jobs that have none; fills `mix`."""
     best = gangs.speed.max(axis=1, keepdims=True, initial=0.0)
     relative = gangs.speed / np.where(best > 0, best, 1.0)
     types = priority.shape[1]

@@ -45,7 +45,7 @@ class Frontier:
     def carry_out(self) -> dict[str, Outcome]:
         """Solve it."""
         rings, costs = instance(self.jobs, self.workers, self.seed, self.most)
-        fair_s, everybody = equal_share_s(rings, costs.capacity), np.arange(self.jobs)
+        fair_s, every_job = equal_share_s(rings, costs.capacity), np.arange(self.jobs)
         mixes = {}
         for cap in CAPS:
             capped = costs if cap is None else replace(costs, limit=cap * fair_s)
@@ -60,7 +60,7 @@ class Frontier:
         least = costs.total(mixes["no cap"])
         found = {}
         for name, mix in mixes.items():
-            ratio = rings.seconds(everybody, mix) / fair_s
+            ratio = rings.seconds(every_job, mix) / fair_s
             above = 100 * (costs.total(mix) / least - 1)
             found[name] = Outcome(above, float(jain(ratio)), float(jain(1 / ratio)), float(ratio.max()))
         return found

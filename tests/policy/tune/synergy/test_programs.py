@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
+from cases import case
 from trainyard.policy.tune.synergy.amounts_program import Menus, best_shares
 from trainyard.policy.tune.synergy.classes import classes_of, deal
 from trainyard.policy.tune.synergy.rounding import round_placement
 from trainyard.policy.tune.synergy.seats_program import Fractions, place_shares
 
 
-def synergy_menus(folder, jobs):
-    models = json.loads((folder / "models.json").read_text())
+def synergy_menus(jobs):
+    models = case("synergy/models")
     cpus, memory = np.meshgrid(models["cpu_axis"], models["mem_axis_gb"], indexing="ij")
-    tables = [np.ravel(models["skus"]["3"][job["model"]]["tput"]) for job in jobs]
+    tables = [np.ravel(models["models"][model]["tput"]) for model, _ in jobs]
     return Menus(
-        gpus=np.array([job["gpus"] for job in jobs]),
+        gpus=np.array([gpus for _, gpus in jobs]),
         cpus=np.tile(cpus.ravel(), (len(jobs), 1)),
         memory_gb=np.tile(memory.ravel(), (len(jobs), 1)),
         value=np.array(tables, dtype=float),
@@ -29,15 +28,14 @@ def synergy_menus(folder, jobs):
 @pytest.mark.parametrize(
     ("integer", "solver"), [(False, "lp_highs"), (True, "ilp_highs"), (True, "ilp_glpk")]
 )
-def test_synergys_own_objectives(shared, integer, solver):
-    folder = shared / "cases" / "synergy"
-    cases = json.loads((folder / "opt_phase1.json").read_text())["cases"]
+def test_synergys_own_objectives(integer, solver):
+    cases = case("synergy/opt_phase1")
     assert len(cases) == 21
-    for case in cases:
-        menus = synergy_menus(folder, case["jobs"])
-        cpus, memory = 24.0 * case["servers"], 500.0 * case["servers"]
+    for number, given in enumerate(cases):
+        menus = synergy_menus(given["jobs"])
+        cpus, memory = 24.0 * given["servers"], 500.0 * given["servers"]
         shares = best_shares(menus, cpus, memory, integer)
-        assert shares.objective == pytest.approx(case["objective"][solver], abs=1e-6), case["id"]
+        assert shares.objective == pytest.approx(given["objective"][solver], abs=1e-6), number
         assert menus.gpus @ shares.cpus <= cpus + 1e-6
         assert menus.gpus @ shares.memory_gb <= memory + 1e-6
 

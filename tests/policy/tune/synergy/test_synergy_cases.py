@@ -1,18 +1,18 @@
 """Agreement with the public Synergy simulator (OSDI'22 artifact) on its own workloads.
 
 Theirs works in rounds of 300 s, rounds completions up to the round, loses fractional iterations, restarts for
-nothing and knows two speeds of a job: proportional and best-case. Its cases are in ../shared/cases/synergy.
+nothing and knows two speeds of a job: proportional and best-case. Its cases are in tests/cases/synergy.
 """
 
 from __future__ import annotations
 
-import json
+import hashlib
 from functools import cache
 
 import numpy as np
 import pytest
 
-from conftest import SHARED
+from cases import case as read
 from trainyard.core.events import DecisionDue, JobSubmitted
 from trainyard.core.validate import validate
 from trainyard.core.yard import Yard
@@ -21,16 +21,19 @@ from trainyard.model.cluster import uniform_cluster
 from trainyard.model.job import Job
 from trainyard.model.profile import Profile, Tables
 from trainyard.model.rules import Rules
+from trainyard.model.speed import SpeedModel
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.order.by_key import KeyOrder
 from trainyard.policy.policy import Policy
+from trainyard.reproduce.synergy.workload import Workload, synergy_cluster, synergy_jobs
 from trainyard.sim.clock import Simulator
 from trainyard.state.jobs import Column
 
-FOLDER = SHARED / "cases" / "synergy"
 REPLAYED = ["static_100", "dynamic_100", "multigpu_0", "multigpu_1"]
 ORDERS = {"FIFO": "fifo(fill=greedy)", "SRTF": "srtf", "LAS": "las"}
 WINDOW = range(4000, 5000)  # the jobs that count in the dynamic cases
+DRAWN = 6000  # more than ever arrived before those had finished
+THEIR_NAMES = {"resnet18": "res18", "resnet50": "res50", "deepspeech2": "deepspeech"}
 
 
 class EarlierArrivalsFirst(KeyOrder):
@@ -40,21 +43,15 @@ class EarlierArrivalsFirst(KeyOrder):
         return snapshot.table.column(Column.SEQ)
 
 
-@pytest.fixture(autouse=True)
-def cases(shared):
-    """Skip everything if the cases are not there."""
-
-
-@cache
 def case(name):
-    return json.loads((FOLDER / f"{name}.json").read_text())
+    return read(f"synergy/{name}")
 
 
 @cache
 def profiles():
     """Per-GPU tables of speeds, in iterations per second; no synchronisation, no restart cost."""
     models = case("models")
-    return {name: profile(name, facts, models) for name, facts in models["skus"]["3"].items()}
+    return {name: profile(name, facts, models) for name, facts in models["models"].items()}
 
 
 def profile(name, facts, models):
@@ -66,10 +63,12 @@ def profile(name, facts, models):
     return Profile(name, scaling="weak", tables=Tables(cpu_memory=tuple(rows)), restart_s=0.0)
 
 
-def job_of(job):
-    known = profiles()[job["model"]]
-    work = float(job["iterations"] * job["gpus"])
-    return Job(str(job["id"]), float(job["arrival_s"]), job["gpus"], samples=work, profile=known)
+def jobs_of(rows):
+    """Make jobs of rows of model, arrival, iterations and GPUs."""
+    return [
+        Job(str(i), float(at_s), gpus, samples=float(iterations * gpus), profile=profiles()[model])
+        for i, (model, at_s, iterations, gpus) in enumerate(rows)
+    ]
 
 
 def policy_of(order, tune, preemptive=False):
@@ -87,7 +86,7 @@ def simulated(jobs, servers, policy):
 
 @cache
 def average_h(name, servers, order, tune, preemptive=False):
-    jobs = [job_of(job) for job in case(name)["jobs"]]
+    jobs = jobs_of(case(name)["jobs"])
     result = simulated(jobs, servers, policy_of(order, tune, preemptive))
     assert result.summary()["completed"] == len(jobs)
     return result.summary()["avg_jct_s"] / 3600
@@ -95,12 +94,9 @@ def average_h(name, servers, order, tune, preemptive=False):
 
 @cache
 def theirs_h(name, servers, order, tune):
-    result = next(
-        r
-        for r in case(name)["results"]
-        if (r.get("servers", servers), r["policy"], r["allocation"]) == (servers, order, tune)
-    )
-    return result["avg_jct_h"]
+    where = (servers, order, tune)
+    results = case(name)["results"]
+    return next(r["avg_jct_h"] for r in results if (r["servers"], r["policy"], r["allocation"]) == where)
 
 
 def others(name, order):
@@ -146,19 +142,32 @@ def test_opt_is_no_worse_than_their_tune(name):
 
 
 @cache
-def window_h(name, order, tune):
-    given = case(name)
-    columns = given["jobs"]
-    arrived = {(r["policy"], r["allocation"]): r["jobs_arrived"] for r in given["results"]}
-    jobs = [
-        job_of({"id": i, "model": given["models"][model], "arrival_s": arrival, "iterations": n, "gpus": 1})
-        for i, (arrival, model, n) in enumerate(
-            zip(columns["arrival_s"], columns["model"], columns["iterations"], strict=True)
-        )
+def arriving(name):
+    """Make the jobs of the public simulator with our generator, and make sure that they are the same."""
+    given = case("open_arrivals")[name]
+    speed = SpeedModel(synergy_cluster(given["servers"]))
+    rows = [
+        (THEIR_NAMES.get(job.model, job.model), int(job.arrival_s), iterations(speed, job), job.gpus)
+        for job in synergy_jobs(Workload(DRAWN, given["load_jobs_per_hour"]))
     ]
-    outcomes = simulated(jobs[: arrived[order, tune]], given["servers"], policy_of(order, tune)).outcomes
+    lines = "".join(f"{at_s} {model} {count}\n" for model, at_s, count, _ in rows)
+    assert hashlib.sha256(lines.encode()).hexdigest() == given[f"sha256_of_{DRAWN}_jobs"]
+    return jobs_of(rows)
+
+
+def iterations(speed, job):
+    return int(job.duration_s * speed.reference_rate(job) / job.profile.batch + 1e-6)
+
+
+@cache
+def window_h(name, order, tune):
+    """Average JCT of the jobs that count, theirs and ours."""
+    given = case("open_arrivals")[name]
+    theirs = next(r for r in given["results"] if (r["policy"], r["allocation"]) == (order, tune))
+    jobs = arriving(name)[: theirs["jobs_arrived"]]
+    outcomes = simulated(jobs, given["servers"], policy_of(order, tune)).outcomes
     jct = dict(zip(outcomes.job_id, outcomes.jct_s.tolist(), strict=True))
-    return float(np.mean([jct[str(i)] for i in WINDOW])) / 3600
+    return theirs["avg_jct_h"], float(np.mean([jct[str(i)] for i in WINDOW])) / 3600
 
 
 @pytest.mark.parametrize(
@@ -166,12 +175,11 @@ def window_h(name, order, tune):
     [("c16_single_load0.9", "FIFO"), ("c16_single_load0.9", "SRTF"), ("philly_single_load7", "SRTF")],
 )
 def test_open_arrivals(name, order):
-    given = case(name)
-    plain, tuned = (window_h(name, order, tune) for tune in ("proportional", "tune"))
-    theirs = [theirs_h(name, given["servers"], order, tune) for tune in ("proportional", "tune")]
-    assert plain == pytest.approx(theirs[0], rel=0.03)
-    assert tuned <= 1.02 * theirs[1]
-    assert plain / tuned >= 0.9 * theirs[0] / theirs[1]
+    their_plain, plain = window_h(name, order, "proportional")
+    their_tuned, tuned = window_h(name, order, "tune")
+    assert plain == pytest.approx(their_plain, rel=0.03)
+    assert tuned <= 1.02 * their_tuned
+    assert plain / tuned >= 0.9 * their_plain / their_tuned
 
 
 # -- single rounds ----------------------------------------------------------------------------------------
@@ -180,16 +188,21 @@ def test_open_arrivals(name, order):
 def one_round(given, tune):
     """The yard after its first decision about all jobs of a case."""
     yard = Yard(uniform_cluster(given["servers"]), policy_of(given["policy"], tune).decide)
-    for job in given["jobs"]:
-        yard.handle(JobSubmitted(0.0, job_of(job)))
+    for job in jobs_of(given["jobs"]):
+        yard.handle(JobSubmitted(0.0, job))
     yard.handle(DecisionDue(1.0))
     validate(yard)
     return yard
 
 
 def single_rounds(*allocations):
-    cases = case("one_round_allocations")["cases"]
-    return [given for given in cases if given["allocation"] in allocations and given["error"] is None]
+    """Every first round on an empty cluster that was written down for one of these ways to tune."""
+    return [
+        {**given, **first, "id": f"{number}/{first['policy']}/{first['allocation']}"}
+        for number, given in enumerate(case("one_round")["cases"])
+        for first in given["rounds"]
+        if first["allocation"] in allocations
+    ]
 
 
 def total_speed(yard, held):
@@ -203,15 +216,10 @@ def total_speed(yard, held):
 
 
 def their_allocations(given):
-    return {
-        job_id: Allocation(
-            tuple(
-                Share(f"GPU-{server}", round(part["gpu"]), 0, part["cpu"], part["mem"])
-                for server, part in expected["alloc"].items()
-            )
-        )
-        for job_id, expected in given["expected"].items()
-    }
+    shares = {}
+    for job, server, *amounts in given["shares"]:
+        shares.setdefault(str(job), []).append(Share(f"GPU-{server}", amounts[0], 0, *amounts[1:]))
+    return {job_id: Allocation(tuple(parts)) for job_id, parts in shares.items()}
 
 
 def cuts_a_gang(given):
@@ -230,8 +238,9 @@ def test_single_rounds_run_the_same_jobs_at_least_as_fast_in_sum():
     sums = []
     for given in rounds:
         yard = one_round(given, "tune")
-        assert yard.target.keys() == given["expected"].keys(), given["id"]
-        ours, theirs = (total_speed(yard, held) for held in (yard.target, their_allocations(given)))
+        held = their_allocations(given)
+        assert yard.target.keys() == held.keys(), given["id"]
+        ours, theirs = total_speed(yard, yard.target), total_speed(yard, held)
         assert ours >= theirs - 1e-6 or cuts_a_gang(given), given["id"]
         sums.append((ours, theirs))
     ours, theirs = np.array(sums).T
@@ -241,7 +250,7 @@ def test_single_rounds_run_the_same_jobs_at_least_as_fast_in_sum():
 
 def test_single_rounds_of_proportional_are_the_same():
     for given in single_rounds("proportional"):
-        ours, theirs = one_round(given, "proportional").running, their_allocations(given)
+        ours, theirs = one_round(given, "proportional").target, their_allocations(given)
         assert ours.keys() == theirs.keys(), given["id"]
         for job_id in ours:
             held = [np.sum([share[1:] for share in a[job_id].shares], axis=0) for a in (ours, theirs)]
@@ -251,5 +260,5 @@ def test_single_rounds_of_proportional_are_the_same():
 def test_single_rounds_of_opt_are_at_least_as_good_as_those_of_tune():
     for given in single_rounds("tune")[::3]:
         tuned, best = (one_round(given, tune) for tune in ("tune", "opt"))
-        assert best.running.keys() == tuned.running.keys()
-        assert total_speed(best, best.running) >= total_speed(tuned, tuned.running) - 1e-6, given["id"]
+        assert best.target.keys() == tuned.target.keys()
+        assert total_speed(best, best.target) >= total_speed(tuned, tuned.target) - 1e-6, given["id"]

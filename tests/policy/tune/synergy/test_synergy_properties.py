@@ -21,6 +21,7 @@ from trainyard.model.allocation import Allocation
 from trainyard.model.cluster import Cluster, GpuType, Node, uniform_cluster
 from trainyard.model.job import Job
 from trainyard.model.profile import Compute, Input, Profile, Tables
+from trainyard.model.rules import Rules
 from trainyard.model.speed.sensitivity import Ladder
 from trainyard.model.speed.tables import table_of
 from trainyard.model.zoo import zoo_profile
@@ -254,7 +255,7 @@ def rounds(draw, profiles):
 
 
 def decided(cluster, jobs, policy):
-    yard = Yard(cluster, parse_policy(policy).decide, restart_s=0.0)
+    yard = Yard(cluster, parse_policy(policy).decide, Rules(restart_s=0.0))
     for job in jobs:
         yard.handle(JobSubmitted(0.0, job))
     yard.handle(DecisionDue(0.0))

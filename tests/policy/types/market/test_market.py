@@ -58,7 +58,7 @@ def decided(where, jobs, policy="market"):
     yard.handle(DecisionDue(0.0))
     validate(yard)
     return {
-        job_id: {s.node: s.gpus for s in held.shares} for job_id, held in yard.snapshot(0.0).running.items()
+        job_id: {s.node: s.gpus for s in held.shares} for job_id, held in yard.snapshot(0.0).target.items()
     }
 
 
@@ -191,6 +191,26 @@ def test_a_job_larger_than_any_type_mixes_them(policy):
     assert result.summary()["completed"] == 4
 
 
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("policy", ENGINES)
+def test_a_job_as_large_as_the_cluster_runs(policy, seed):
+    where = cluster(K80=(1, 5), V100=(1, 1))
+    result = checked(where, [Job("all", 0.0, 6, duration_s=100.0)], policy, seed=seed)
+    assert result.summary()["completed"] == 1
+
+
+@pytest.mark.parametrize("policy", ENGINES)
+def test_a_rigid_job_runs_beside_one_that_could_take_everything(policy):
+    """Sizes that suit the elastic job, 8 or 9 of 9 GPUs, leave the rigid one too few."""
+    jobs = [
+        Job("rigid", 0.0, 4, duration_s=1e5, gpu_type="P100"),
+        Job("elastic", 0.0, 3, duration_s=6.0, min_gpus=2, max_gpus=42),
+    ]
+    running = decided(cluster(V100=(1, 5), P100=(1, 4)), jobs, policy)
+    assert running["rigid"] == {"P100-0": 4}
+    assert running["elastic"]["V100-0"] >= 2
+
+
 @pytest.mark.parametrize("policy", ENGINES)
 def test_nodes_that_are_down_are_not_for_sale(policy):
     where = cluster(V100=(1, 4), K80=(1, 4))
@@ -198,7 +218,7 @@ def test_nodes_that_are_down_are_not_for_sale(policy):
     yard.handle(NodeFailed(0.0, "V100-0"))
     yard.handle(DecisionDue(0.0))
     validate(yard)
-    running = yard.snapshot(0.0).running.values()
+    running = yard.snapshot(0.0).target.values()
     assert {share.node for held in running for share in held.shares} == {"K80-0"}
     failures = [Failure(50.0, "V100-0", 500.0), Failure(60.0, "K80-0", 10.0)]
     assert checked(where, zoo_jobs(4, 0), policy, failures).summary()["completed"] == 4

@@ -20,7 +20,7 @@ from trainyard.policy.size.drf import Drf
 from trainyard.policy.size.hysteresis import settle
 from trainyard.policy.size.lookahead import Lookahead
 from trainyard.policy.size.optimus import Optimus
-from trainyard.policy.stages import Size, Sizes
+from trainyard.policy.stages import FALLBACK, Size, Sizes
 from trainyard.state.beliefs import Told
 from trainyard.state.snapshot import Snapshot
 
@@ -59,7 +59,7 @@ class Dl2(Size):
         self.draw = draw
         self.fallback = fallback
         self.asked = self.left = 0  # decisions so far, and those that the fallback took
-        self.taken: list[Taken] | None = None  # the latest decisions, where somebody learns from them
+        self.taken: list[Taken] | None = None  # the latest decisions, if they are learnt from
         self._slots: Slots | None = None  # only to spare work: speeds of kinds of jobs that were there before
         self._speed: object = None
 
@@ -78,7 +78,8 @@ class Dl2(Size):
         if doubt:
             self.left += 1
             sizes = FALLBACKS[self.fallback]().sizes(snapshot, ranked)
-            return sizes._replace(notes={**sizes.notes, "dl2": f"{self.fallback} decided: {doubt}"})
+            said = {"dl2": f"{self.fallback} decided: {doubt}", FALLBACK: self.fallback}
+            return sizes._replace(notes={**sizes.notes, **said})
         decide(slots, self.weights, self._random(snapshot), self.taken)
         return settled(snapshot, ranked, slots.sizes(0))
 

@@ -27,6 +27,7 @@ from trainyard.policy.size.smd.utility import Deadline, Inverse, Linear, Sigmoid
 from trainyard.policy.stages import Size, Sizes
 from trainyard.solve.knapsack import Mask, exact, fill, frieze_clarke, lp_rounded
 from trainyard.state.beliefs import MOST_SERVERS, Told
+from trainyard.state.capacity import up_capacity
 from trainyard.state.jobs import Column
 from trainyard.state.snapshot import Snapshot
 
@@ -82,7 +83,8 @@ class Smd(Size):
         for j, row in enumerate(ranked.tolist()):
             job = snapshot.table.jobs[row]
             most = job.most_gpus, beliefs.most(row)  # asked for, and there are of its type
-            key = (id(job.profile), job.least_gpus, most, beliefs.gpu_type(row), job.asked_per_gpu)
+            # Coarser than `job.kind`: neither the GPUs it asks for nor how it came by its type count.
+            key = (job.content, job.least_gpus, most, beliefs.gpu_type(row), job.asked_per_gpu)
             kind = kinds.setdefault(key, len(rows))
             if kind == len(rows):
                 rows.append(row)
@@ -127,7 +129,7 @@ class Smd(Size):
     def _weights(self, beliefs: Told, ranked: Ints, gpus: Ints, servers: Ints) -> tuple[Floats, Floats]:
         """GPUs, CPUs and GB that each job counts with, and those of the cluster."""
         demands = _demands(beliefs, ranked.tolist())
-        capacity = _capacity(beliefs.snapshot)
+        capacity = np.array(up_capacity(beliefs.snapshot))
         used = demands.worker[:, :3] * gpus[:, None] + demands.server[:, :3] * servers[:, None]
         weights = used if self.charge == "used" else np.maximum(demands.limit[:, :3], used)
         # A job that may have more than there is can still have what it uses.
@@ -189,8 +191,8 @@ def _problem(beliefs: Told, rows: list[int], demands: Demands, links: _Links, to
 
 def _demands(beliefs: Told, rows: list[int]) -> Demands:
     """GPUs, CPUs and GB of a worker, of a server and at most; then the numbers of both at most."""
-    capacity = _capacity(beliefs.snapshot)
-    share = capacity / max(capacity[0], 1.0)  # what goes with one GPU
+    capacity = np.array(up_capacity(beliefs.snapshot))
+    share = capacity / capacity[0]  # what goes with one GPU
     asked = np.empty((len(rows), 7))
     for i, row in enumerate(rows):
         job = beliefs.snapshot.table.jobs[row]
@@ -207,14 +209,6 @@ def _demands(beliefs: Told, rows: list[int]) -> Demands:
     limit = np.maximum(np.minimum(np.maximum(most[:, None] * share, wanted), capacity), smallest)
     numbers = np.column_stack([most, np.minimum(servers, MOST_SERVERS)])
     return Demands(worker, server_rows, np.hstack([limit, numbers]))
-
-
-def _capacity(snapshot: Snapshot) -> Floats:
-    """GPUs, CPUs and GB of the nodes that are up, as far as the GPUs tell."""
-    nodes = snapshot.nodes
-    all_gpus = max(int(nodes.gpus.sum()), 1)
-    up = snapshot.up_gpus / all_gpus
-    return np.array([snapshot.up_gpus, up * float(nodes.cpus.sum()), up * float(nodes.memory_gb.sum())])
 
 
 def _tried(beliefs: Told, row: int) -> tuple[int, int]:

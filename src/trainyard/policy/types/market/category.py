@@ -83,7 +83,7 @@ def _step(work: Floats, speed: Floats, change: Floats) -> Floats:
 
 
 def fair_share_s(rings: Rings, capacity: Ints) -> Floats:
-    """Completion times of the market in which everybody gets the same number of workers."""
+    """Completion times of the market in which every job gets the same number of workers."""
     jobs = len(rings.work)
     sizes = _allowed(rings, np.full((1, jobs), max(int(capacity.sum()) // jobs, 1), dtype=np.int64))
     mix = category_values(rings, np.ones(jobs), capacity, sizes).mix[0]
@@ -141,14 +141,17 @@ def search_sampled(
     else:
         gain = np.append(average, np.zeros(jobs - costs.jobs))
         sizes = compositions.prioritised(gain, workers, samples, skipped, generator)
-    best = _best_of(costs, rings, _allowed(rings, sizes[:, : costs.jobs]), walk, fairness)
+    sizes = sizes[:, : costs.jobs]
+    best = _best_of(costs, rings, _allowed(rings, sizes), walk, fairness)
+    if not np.isfinite(best.cost):  # no category of the sample serves every job; all at their least may
+        best = _better(best, _best_of(costs, rings, _allowed(rings, 0 * sizes[:1]), walk, fairness))
     return best._replace(bound=-np.inf)  # a sample says nothing of other categories
 
 
 def _players(costs: Costs, rings: Rings) -> tuple[int, int]:
     """Workers and jobs to make categories of.
 
-    Where a job is better off alone, somebody must be able to leave workers idle: one more job, which may get
+    Where a job is better off alone, it must be possible to leave workers idle: one more job, which may get
     none of them, does.
     """
     idle = int((_gains(costs, rings, rings.rho.max(axis=1)) <= 0).any())

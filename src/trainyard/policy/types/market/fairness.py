@@ -21,7 +21,7 @@ def equal_share_s(rings: Rings, capacity: Ints) -> Floats:
 
 
 def equal_whole_share_s(times: Seconds, jobs: Ints, capacity: Ints, sharers: Floats) -> Floats:
-    """Completion times with the cluster shared among so many jobs, type by type.
+    """Completion times with the cluster shared equally among the jobs, type by type.
 
     Where that is less than one worker of each type, the fraction of the time that would buy one.
     """

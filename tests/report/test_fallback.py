@@ -1,0 +1,55 @@
+"""Decisions that a learned policy left to another one are counted, and shown where the user looks."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+import trainyard as ty
+from trainyard.report.added import added
+from trainyard.report.fallback import fallback
+from trainyard.report.table import comparison_table
+
+CLUSTER = ty.uniform_cluster(1, 8)
+# All-reduce jobs: the weights only know jobs with parameter servers.
+JOBS = [ty.Job("a", 0.0, 2, 100.0, min_gpus=1, max_gpus=8), ty.Job("b", 10.0, 1, 50.0)]
+
+
+@pytest.fixture(scope="module")
+def results():
+    return ty.compare(CLUSTER, JOBS, ["srtf", "srtf+dl2"])
+
+
+def test_decisions_left_to_another_stage_are_counted(results):
+    plain, learned = results
+    assert plain.summary()["fallback_share"] == 0
+    assert plain.left_to == {}
+    decisions = learned.summary()["decisions"]
+    assert learned.left_to == {"drf": decisions - 1}  # the last one finds no job
+    assert learned.summary()["fallback_share"] == (decisions - 1) / decisions
+
+
+def test_a_count_is_of_one_run(results):
+    again = ty.simulate(CLUSTER, JOBS, "srtf+dl2")
+    assert again.left_to == results[1].left_to
+
+
+def test_they_are_told_in_words(results):
+    left = f"{results[1].left_to['drf']} of {results[1].summary()['decisions']} decisions left to drf"
+    assert fallback(results[1]) == left
+    assert f"; {left}: average JCT" in dict(added(results))["srtf+dl2"]
+    assert fallback(results[0]) == ""
+
+
+def test_the_table_has_a_column_for_them_only_if_there_are_any(results):
+    assert "left to" in printed(results)
+    assert "left to" not in printed(results[:1])
+
+
+def printed(results):
+    out = io.StringIO()
+    table = comparison_table([result.summary() for result in results], width=100)
+    Console(file=out, width=100, color_system=None).print(table)
+    return out.getvalue()
