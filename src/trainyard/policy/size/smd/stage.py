@@ -16,8 +16,12 @@ from trainyard.model.arrays import Floats, Ints
 from trainyard.model.cluster import Node, NodeTable
 from trainyard.model.speed import Ratios
 from trainyard.policy.size.hysteresis import settle
-from trainyard.policy.size.smd.inner import Demands, Problem, most_workers
 from trainyard.policy.size.smd.offline import smd_numbers
+from trainyard.policy.size.smd.problem import (
+    Demands,
+    Problem,
+    most_workers,
+)
 from trainyard.policy.size.smd.rounding import Rounding
 from trainyard.policy.size.smd.utility import Deadline, Inverse, Linear, Sigmoid, Utility
 from trainyard.policy.stages import Size, Sizes
