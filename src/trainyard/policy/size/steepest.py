@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
+from trainyard.model.tolerance import PART
 from trainyard.policy.size.growth import (
     NONE,
     Amounts,
@@ -29,8 +30,6 @@ from trainyard.policy.size.hysteresis import settle
 from trainyard.policy.stages import Size, Sizes
 from trainyard.state.beliefs import Told
 from trainyard.state.snapshot import Snapshot
-
-FEW = 1e-9  # of the peak speed, or of a round: as good as nothing
 
 
 class Steepest(Size):
@@ -58,14 +57,14 @@ class Steepest(Size):
 
 def losses_of(speeds: Floats, work: float, round_s: float | None) -> Floats:
     """Return what a job loses until the next round, by its size."""
-    peak = max(float(speeds.max()), FEW)
+    peak = max(float(speeds.max()), PART)
     part = speeds / peak
     return lost(part, np.array(work / (peak * round_s))) if round_s else 1.0 - part
 
 
 def lost(part: Floats, left: Floats) -> Floats:
     """Return what a job loses in a round at a part of its peak speed, with work left for so many rounds."""
-    part = np.maximum(part, FEW)
+    part = np.maximum(part, PART)
     loss: Floats = np.minimum(1.0, left / part) - np.minimum(left, part)
     return loss
 

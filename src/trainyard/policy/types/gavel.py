@@ -25,6 +25,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints, Mask
+from trainyard.model.tolerance import FINE_SECONDS, ROUGH_PART, SAMPLES, SAMPLES_PER_S, SECONDS
 from trainyard.policy.types.options import Gangs, gangs_of
 from trainyard.policy.types.rounds import Rounds
 from trainyard.solve.program import NO_ROWS, Rows, maximise
@@ -34,9 +35,7 @@ from trainyard.state.snapshot import Snapshot
 
 Objective = Literal["max-min", "makespan", "ftf", "throughput"]
 NEVER_RAN = 1e9  # priority of a job that has received nothing yet, in multiples of its fraction
-NONE = 1e-6  # a fraction below this is rounding
-SLACK = 1e-6  # in the second program, of the level that the first one reached
-TOLERANCE = 1e-4  # of the worst finish-time ratio, relative
+ENOUGH = 1e-4  # of the worst finish-time ratio, relative
 MOST_STEPS = 30  # towards it
 
 
@@ -65,7 +64,7 @@ class Gavel(Rounds):
         best = gangs.speed.max(axis=1, initial=0.0)
         relative = gangs.speed / np.where(best > 0, best, 1.0)[:, None]
         program = Shares(gangs, capacity)
-        left = np.maximum(snapshot.remaining_samples()[ranked], 1e-9)
+        left = np.maximum(snapshot.remaining_samples()[ranked], SAMPLES)
         if self.objective == "throughput":
             return program.most(relative)
         if self.objective == "makespan":
@@ -117,7 +116,7 @@ class Shares:
         x, level = self._level(value)
         if not level > 0:
             return self._whole(x)
-        enough = self._with_floor(value, level * (1 - SLACK))
+        enough = self._with_floor(value, level * (1 - ROUGH_PART))
         more = maximise(then[self.job, self.option], enough, NO_ROWS, np.ones(self.job.size))
         return self._whole(x if more is None else more)
 
@@ -132,16 +131,16 @@ class Shares:
             return x
         ratio = self._ratio(x, speed, left, lived, alone_s)
         for _ in range(MOST_STEPS):
-            need = left / np.maximum(ratio * alone_s - lived, 1e-12)
+            need = left / np.maximum(ratio * alone_s - lived, FINE_SECONDS)
             x = self.most_even(speed / need[:, None], then)
             better = self._ratio(x, speed, left, lived, alone_s)
-            if better >= ratio * (1 - TOLERANCE):
+            if better >= ratio * (1 - ENOUGH):
                 break
             ratio = better
         return x
 
     def _ratio(self, x: Floats, speed: Floats, left: Floats, lived: Floats, alone_s: Floats) -> float:
-        effective = np.maximum((x * speed).sum(axis=1)[self.able], 1e-12)
+        effective = np.maximum((x * speed).sum(axis=1)[self.able], SAMPLES_PER_S)
         return float(((lived[self.able] + left[self.able] / effective) / alone_s[self.able]).max())
 
     def _level(self, value: Floats) -> tuple[Floats, float]:
@@ -178,13 +177,13 @@ class Shares:
 
     def _whole(self, x: Floats) -> Floats:
         fractions: Floats = np.zeros(self.shape)
-        fractions[self.job, self.option] = np.where(x > NONE, x, 0.0)
+        fractions[self.job, self.option] = np.where(x > ROUGH_PART, x, 0.0)
         return fractions
 
 
 def priorities(x: Floats, spent_s: Floats, lived_s: Floats) -> Floats:
     """X over the fraction of its life that each job has spent on each type."""
-    got = spent_s / np.maximum(lived_s, 1e-9)[:, None]
+    got = spent_s / np.maximum(lived_s, SECONDS)[:, None]
     priority: Floats = np.where(got > 0, x / np.where(got > 0, got, 1.0), x * NEVER_RAN)
     return priority
 

@@ -29,6 +29,7 @@ from trainyard.model.arrays import Floats, Ints
 from trainyard.model.cluster import NodeTable
 from trainyard.model.job import Job
 from trainyard.model.kind import Kind
+from trainyard.model.tolerance import SECONDS
 from trainyard.policy.types.options import gangs_of, room_for
 from trainyard.policy.types.rounds import Periodic
 from trainyard.solve.program import NO_ROWS, Effort, Rows, maximise
@@ -91,7 +92,7 @@ def move_factors(snapshot: Snapshot, ranked: Ints) -> Floats:
     age = snapshot.now_s - table.column(C.ARRIVAL)[ranked]
     cost = np.array([snapshot.restart_cost(table.jobs[row]) for row in ranked.tolist()])
     spent = table.column(C.RESTARTS)[ranked] * cost
-    factor: Floats = (age - spent) / np.maximum(age + cost, 1e-9)
+    factor: Floats = (age - spent) / np.maximum(age + cost, SECONDS)
     return np.maximum(factor, LEAST_FACTOR)
 
 
