@@ -23,7 +23,7 @@ from trainyard.state.snapshot import Snapshot
 C = Column
 # Sizes are chosen anew without the jobs that found no place, even at their smallest, if more stays idle.
 IDLE = 0.05
-Changes = dict[str, Allocation | None]
+Draft = dict[str, Allocation | None]  # changes that are still being made
 
 
 class Reselection:
@@ -47,7 +47,7 @@ class Reselection:
             self._stay = np.zeros(self.given.size, dtype=np.bool_)
         return self._stay
 
-    def run(self) -> Changes:
+    def run(self) -> Draft:
         """Return who starts, stops, moves or changes size."""
         if self.fixed and self.one_type and self.table.gpus <= self.snapshot.up_gpus:
             # All fit: nothing to choose, no need to sort.
@@ -66,13 +66,13 @@ class Reselection:
                 return changes
             barred = failed if barred is None else barred | failed
 
-    def _spare(self, changes: Changes) -> bool:
+    def _spare(self, changes: Draft) -> bool:
         """Remember running jobs that would be stopped, although none may be: they stay as they are."""
         stopped = [self.table.row_of[job_id] for job_id, allocation in changes.items() if allocation is None]
         self.stay[stopped] = True
         return bool(stopped)
 
-    def _swap(self) -> Changes | None:
+    def _swap(self) -> Draft | None:
         """Let those in line take the places of running jobs behind them; None if that is not enough."""
         order, waiting = self.policy.order, self.snapshot.waiting
         if not (self.fixed and self.one_type and isinstance(order, KeyOrder) and order.steady):
@@ -170,7 +170,7 @@ class Reselection:
                     break
         return _Choice(np.array(rows, dtype=np.int64), target, types)
 
-    def _realise(self, choice: _Choice) -> tuple[Changes, Mask | None]:
+    def _realise(self, choice: _Choice) -> tuple[Draft, Mask | None]:
         """Place what is new or changed; say which jobs found no place."""
         target, types = choice.target, choice.types
         changed = target != self.given
@@ -208,14 +208,14 @@ class Reselection:
         """Rows of jobs that run with other parameter servers than they should."""
         other: Mask = np.zeros(self.given.size, dtype=np.bool_)
         for row in servers.nonzero()[0].tolist():
-            held = self.snapshot.target.get(self.table.jobs[row].job_id)
-            other[row] = held is not None and held.servers != servers[row]
+            given = self.snapshot.target.get(self.table.jobs[row].job_id)
+            other[row] = given is not None and given.servers != servers[row]
         return other
 
-    def _release(self, rows: list[int]) -> tuple[Room, Changes]:
+    def _release(self, rows: list[int]) -> tuple[Room, Draft]:
         """Give back what running jobs hold that do not stay as they are."""
         scratch = self.snapshot.free.copy()
-        changes: Changes = {}
+        changes: Draft = {}
         for row in rows:
             job_id = self.table.jobs[row].job_id
             scratch.give(self.snapshot.nodes.index, self.snapshot.target[job_id].shares)
@@ -279,7 +279,7 @@ class Reselection:
             if max(least, 1) <= room < mix[type_]:
                 yield tuple(room if t == type_ else 0 for t in range(len(mix)))
 
-    def _alike(self, choice: _Choice, row: int, changes: Changes) -> Mask:
+    def _alike(self, choice: _Choice, row: int, changes: Draft) -> Mask:
         """A job that found no place, and waiting ones that ask for the same: they would find none either."""
         job, wanted, type_ = self.table.jobs[row], self.table.column(C.GPUS), self.table.column(C.TYPE)
         alike: Mask = np.zeros(self.given.size, dtype=np.bool_)

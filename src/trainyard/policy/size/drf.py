@@ -14,7 +14,7 @@ import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.job import Job
-from trainyard.policy.size.growth import ALL, Amounts, Step, all_sizes, grow, in_turn, tasks_of
+from trainyard.policy.size.growth import ALL, Amounts, Growth, all_sizes, grow, in_turn, tasks_of
 from trainyard.policy.stages import Size, Sizes
 from trainyard.state.capacity import up_capacity
 from trainyard.state.jobs import Column
@@ -37,7 +37,7 @@ class Drf(Size):
         share = self._shares(snapshot, ranked, jobs, np.array(units).reshape(-1, 3))
         most = [job.most_gpus for job in jobs]
 
-        def one_more(i: int, size: int, _: Amounts) -> Step[int] | None:
+        def one_more(i: int, size: int, _: Amounts) -> Growth[int] | None:
             return (size * share[i], units[i], size + 1) if size < most[i] else None
 
         least = zip(jobs, units, strict=True)

@@ -23,7 +23,7 @@ from trainyard.state.jobs import Column
 S = TypeVar("S")  # a size, in whatever form
 Amounts = tuple[float, ...]
 Counts = tuple[int, int]  # workers and servers
-Step = tuple[float, Amounts, S]  # its rank, the least first; what it takes; the size that it leads to
+Growth = tuple[float, Amounts, S]  # its rank, the least first; what it takes; the size that it leads to
 
 NONE: Counts = (0, 0)
 NOTHING: Amounts = (0.0, 0.0, 0.0)
@@ -113,7 +113,7 @@ def all_sizes(sizes: Mapping[int, S], none: S, count: int) -> Ints:
 
 
 def grow(
-    sizes: dict[int, S], room: Amounts, next_step: Callable[[int, S, Amounts], Step[S] | None]
+    sizes: dict[int, S], room: Amounts, next_step: Callable[[int, S, Amounts], Growth[S] | None]
 ) -> dict[int, S]:
     """Take the step of least rank of all jobs that have a size, again and again; return their sizes then.
 
