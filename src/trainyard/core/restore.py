@@ -1,4 +1,4 @@
-"""A yard from a snapshot file, and one decision on it, described for people."""
+"""A yard from a snapshot file, and one decision on it, job by job."""
 
 from __future__ import annotations
 

@@ -161,10 +161,8 @@ def _of_job(
                 speed.append(float(curve[gpus]))
     if not use and _too_large(job, own_type, snapshot.nodes):
         options = options_of(snapshot, np.array([row]), capacity)
-        use, speed = (
-            options.use[0][options.speed[0] > 0].tolist(),
-            options.speed[0][options.speed[0] > 0].tolist(),
-        )
+        there = options.speed[0] > 0
+        use, speed = options.use[0][there].tolist(), options.speed[0][there].tolist()
     return np.array(use, dtype=np.int64).reshape(-1, capacity.size), np.array(speed, dtype=np.float64)
 
 
