@@ -28,7 +28,7 @@ from trainyard.policy.grammar import parse_policy
 from trainyard.policy.size.dl2.kinds import Kinds
 from trainyard.policy.types.hadar import buyers_of
 from trainyard.policy.types.market.profiled import profiled
-from trainyard.policy.types.options import gangs_of
+from trainyard.policy.types.options import options_of
 from trainyard.policy.types.sia import configurations
 from trainyard.state.beliefs import Told
 from trainyard.state.jobs import Column
@@ -212,7 +212,7 @@ def _numbers(jobs):
     view = yard_of(*jobs).snapshot(0.0)
     rows, capacity = np.arange(len(jobs)), view.nodes.gpus_of_type
     held, types = np.zeros((len(jobs), 2), np.int64), view.table.column(Column.TYPE).astype(np.int64)
-    gangs, chosen = gangs_of(view, rows, capacity), configurations(view, rows, capacity)
+    gangs, chosen = options_of(view, rows, capacity), configurations(view, rows, capacity)
     buyers = buyers_of(view, rows, held, capacity, np.zeros(len(jobs), np.bool_))
     market = profiled(view.speed, jobs, types, capacity, np.ones(len(jobs)))
     kinds = Kinds()

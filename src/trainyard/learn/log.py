@@ -30,7 +30,7 @@ from trainyard.policy.choose.reselect import Reselection
 from trainyard.policy.policy import Policy
 from trainyard.policy.stages import Sizes
 from trainyard.state.jobs import Column, JobTable
-from trainyard.state.queue import Waiting
+from trainyard.state.queue import Queue
 from trainyard.state.room import Room
 from trainyard.state.snapshot import Snapshot
 
@@ -134,7 +134,7 @@ class _Book:
 
     def moment(self, now_s: float, entries: list[DecidedEntry], place: Position) -> Moment:
         """Return one decision as the policy would have seen it."""
-        table, waiting, running = JobTable(), Waiting(), dict[str, Allocation]()
+        table, waiting, running = JobTable(), Queue(), dict[str, Allocation]()
         gets: dict[str, tuple[int, int]] = {}
         for seq, entry in enumerate(entries):
             job_id, here = entry["job_id"], place.at(seq)

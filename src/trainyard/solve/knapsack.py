@@ -13,13 +13,11 @@ from collections.abc import Callable
 from itertools import chain, combinations
 
 import numpy as np
-import numpy.typing as npt
 
-from trainyard.model.arrays import Floats, Ints
+from trainyard.model.arrays import Floats, Ints, Mask
 from trainyard.model.tolerance import PART, WHOLE_SHARE
 from trainyard.solve.program import NO_ROWS, Rows, maximise
 
-Mask = npt.NDArray[np.bool_]
 Knapsack = Callable[[Floats, Floats, Floats], Mask]
 
 NEGLIGIBLE = 1e-9  # of the largest value: the solver takes it or leaves it

@@ -13,7 +13,7 @@ from trainyard.model.job import Job
 from trainyard.model.kind import Kind
 from trainyard.model.profile import Profile
 from trainyard.profiling.convergence import LEAST_POINTS, epochs_to_converge, fit_curve
-from trainyard.profiling.scaling import ScalingFit, SyncKind, fit_scaling
+from trainyard.profiling.scaling import Formula, ScalingFit, fit_scaling
 from trainyard.state.jobs import Column
 from trainyard.state.observed import Ran
 from trainyard.state.snapshot import Snapshot
@@ -158,7 +158,7 @@ def _fit(job: Job, seen: Ran) -> ScalingFit:
     """Fit speeds to the sizes a job has run at."""
     profile = job.profile or Profile()
     sync = profile.sync
-    kind: SyncKind = "ring" if sync is None or sync.kind != "ps" else sync.mode
+    kind: Formula = "ring" if sync is None or sync.kind != "ps" else sync.mode
     workers, servers = np.array(list(seen), dtype=np.int64).T
     seconds, samples = np.array(list(seen.values()), dtype=np.float64).T
     return fit_scaling(kind, profile.batch, profile.scaling, workers, servers, samples / seconds)

@@ -17,7 +17,7 @@ import numpy as np
 from trainyard.model.allocation import Wakes
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.job import Job
-from trainyard.policy.size.growth import Amounts, Step, grow, in_turn
+from trainyard.policy.size.growth import Amounts, Growth, grow, in_turn
 from trainyard.policy.size.hysteresis import settle
 from trainyard.policy.size.trials import explorer_for
 from trainyard.policy.stages import Changes, Size, Sizes
@@ -125,7 +125,7 @@ def double(
     come in order of precedence: when there is no room for all, later ones wait.
     """
 
-    def next_double(j: int, k: int, _: Amounts) -> Step[int] | None:
+    def next_double(j: int, k: int, _: Amounts) -> Growth[int] | None:
         """From the k-th size to the next, if that saves anything: the most per GPU first."""
         own, pace, left = sizes[j], paces[j], work[j]
         if k + 1 == len(own):

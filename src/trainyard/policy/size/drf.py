@@ -14,7 +14,7 @@ import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.job import Job
-from trainyard.policy.size.growth import ALL, Amounts, Step, all_sizes, grow, in_turn, tasks_of
+from trainyard.policy.size.growth import ALL, Amounts, Growth, all_sizes, grow, in_turn, tasks_of
 from trainyard.policy.stages import Size, Sizes
 from trainyard.state.capacity import up_capacity
 from trainyard.state.jobs import Column
@@ -38,7 +38,7 @@ class Drf(Size):
         parts = np.array(units).reshape(-1, 3)
         share = self._shares(snapshot, ranked, jobs, parts)
 
-        def one_more(i: int, size: int, _: Amounts) -> Step[int] | None:
+        def one_more(i: int, size: int, _: Amounts) -> Growth[int] | None:
             return (size * share[i], units[i], size + 1) if size < most[i] else None
 
         served, room = in_turn((parts * np.array(least)[:, None]).tolist(), ALL)

@@ -25,7 +25,7 @@ S = TypeVar("S")  # a size, in whatever form
 T = TypeVar("T", bound=tuple[Any, ...])
 Amounts = tuple[float, ...]
 Counts = tuple[int, int]  # workers and servers
-Step = tuple[float, Amounts, S]  # its rank, the least first; what it takes; the size that it leads to
+Growth = tuple[float, Amounts, S]  # its rank, the least first; what it takes; the size that it leads to
 
 NONE: Counts = (0, 0)
 NOTHING: Amounts = (0.0, 0.0, 0.0)
@@ -130,7 +130,7 @@ def all_sizes(sizes: Mapping[int, S], none: S, count: int) -> Ints:
 def grow(
     sizes: Mapping[int, S],
     room: Amounts,
-    next_step: Callable[[int, S, Amounts], Step[S] | None],
+    next_step: Callable[[int, S, Amounts], Growth[S] | None],
     again: bool = False,
 ) -> dict[int, S]:
     """Take the step of least rank of all jobs that have a size, again and again; return their sizes then.
@@ -140,7 +140,7 @@ def grow(
     """
     grown = dict(sizes)
 
-    def take(i: int, step: Step[S]) -> Step[S] | None:
+    def take(i: int, step: Growth[S]) -> Growth[S] | None:
         nonlocal room
         _, takes, size = step
         left = tuple(map(sub, room, takes))

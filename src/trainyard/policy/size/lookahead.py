@@ -16,7 +16,7 @@ from trainyard.policy.size.growth import (
     Amounts,
     Counts,
     Grower,
-    Step,
+    Growth,
     all_sizes,
     grow,
     growers_of,
@@ -50,7 +50,7 @@ def look_ahead(growers: list[Grower], ahead: int) -> Ints:
     """Return workers and servers of each job, none to wait; earlier jobs come first when room is short."""
     steps = Steps(ahead)
 
-    def next_step(i: int, size: Counts, room: Amounts) -> Step[Counts] | None:
+    def next_step(i: int, size: Counts, room: Amounts) -> Growth[Counts] | None:
         grower = growers[i]
         more = steps.best(grower, size, room)
         share = max(grower.takes(size)) / grower.weight

@@ -22,7 +22,7 @@ from trainyard.policy.size.growth import (
     Amounts,
     Counts,
     Grower,
-    Step,
+    Growth,
     all_sizes,
     grow,
     growers_of,
@@ -108,7 +108,7 @@ class _OneMore:
             for g, work in zip(growers, left, strict=True)
         ]
 
-    def step(self, j: int, size: Counts, room: Amounts) -> Step[Counts] | None:
+    def step(self, j: int, size: Counts, room: Amounts) -> Growth[Counts] | None:
         """Return the better of both, if it fits and saves any time."""
         pace, (rows, columns), worker, server, left = self.jobs[j]
         (workers, servers), (gpus, cpus, memory), best = size, room, 0.0

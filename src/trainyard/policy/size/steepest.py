@@ -20,7 +20,7 @@ from trainyard.policy.size.growth import (
     Amounts,
     Counts,
     Grower,
-    Step,
+    Growth,
     all_sizes,
     grow,
     growers_of,
@@ -73,7 +73,7 @@ def steepest(growers: list[Grower], losses: list[Floats], ahead: int) -> Ints:
     """Return workers and servers of each job, none to wait; earlier jobs come first when room is short."""
     steps = _Steps(ahead)
 
-    def next_step(i: int, size: Counts, room: Amounts) -> Step[Counts] | None:
+    def next_step(i: int, size: Counts, room: Amounts) -> Growth[Counts] | None:
         gain, more = steps.best(growers[i], losses[i], size, room)
         return (-gain, growers[i].takes(more), (size[0] + more[0], size[1] + more[1])) if gain > 0 else None
 

@@ -20,7 +20,7 @@ from trainyard.policy.order.srtf import Srtf
 from trainyard.policy.policy import Policy
 from trainyard.policy.size.dl2.features import Features
 from trainyard.policy.size.dl2.slot import Slots
-from trainyard.policy.size.growth import ALL, Amounts, Step, all_sizes, grow, growers_of, in_turn, tasks_of
+from trainyard.policy.size.growth import ALL, Amounts, Growth, all_sizes, grow, growers_of, in_turn, tasks_of
 from trainyard.policy.size.optimus import one_by_one
 from trainyard.policy.stages import Size, Sizes
 from trainyard.profiling.scaling import fit_scaling
@@ -41,7 +41,7 @@ class AllTheyCanHave(Size):
         """Return as many servers as workers."""
         tasks = _tasks(snapshot, ranked)
 
-        def one_more(i: int, size: int, _: Amounts) -> Step[int] | None:
+        def one_more(i: int, size: int, _: Amounts) -> Growth[int] | None:
             job, worker, server = tasks[i]
             return (0.0, tuple(map(add, worker, server)), size + 1) if size < job.most_gpus else None
 
@@ -84,7 +84,7 @@ class OneWorker(Size):
         """Return one worker or none, and servers."""
         tasks = _tasks(snapshot, ranked)
 
-        def one_more(i: int, size: int, _: Amounts) -> Step[int] | None:
+        def one_more(i: int, size: int, _: Amounts) -> Growth[int] | None:
             job, _, server = tasks[i]
             return (size, server, size + 1) if size < job.most_gpus else None
 

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 
 from trainyard.errors import InputError
-from trainyard.model.arrays import Floats, Ints
+from trainyard.model.arrays import Floats, Ints, Mask
 from trainyard.model.cluster import Node, NodeTable
 from trainyard.model.speed import Ratios
 from trainyard.model.tolerance import COUNT, PART, SECONDS
@@ -26,7 +26,7 @@ from trainyard.policy.size.smd.problem import (
 from trainyard.policy.size.smd.rounding import Rounding
 from trainyard.policy.size.smd.utility import Deadline, Inverse, Linear, Sigmoid, Utility
 from trainyard.policy.stages import Size, Sizes
-from trainyard.solve.knapsack import Mask, exact, fill, frieze_clarke, lp_rounded
+from trainyard.solve.knapsack import exact, fill, frieze_clarke, lp_rounded
 from trainyard.state.beliefs import MOST_SERVERS, Told
 from trainyard.state.capacity import up_capacity
 from trainyard.state.jobs import Column

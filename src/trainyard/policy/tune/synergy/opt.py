@@ -15,12 +15,13 @@ import numpy as np
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.speed.sensitivity import Ladder
 from trainyard.policy.tune.synergy.amounts_program import Menus, best_shares
-from trainyard.policy.tune.synergy.occupants import Occupants, Parts
+from trainyard.policy.tune.synergy.occupants import Occupants
 from trainyard.policy.tune.synergy.rounding import round_placement
 from trainyard.policy.tune.synergy.seats_program import place_shares
 from trainyard.policy.tune.synergy.share_out import share_out, speed_at
 from trainyard.policy.tune.synergy.stage import SynergyTune
 from trainyard.solve.program import Rows, maximise
+from trainyard.state.room import Parts
 
 WORTHWHILE = 1e-6  # sum of relative speeds
 
