@@ -20,14 +20,14 @@ from trainyard.state.snapshot import Snapshot
 
 
 class Gangs(NamedTuple):
-    """Rules of some jobs."""
+    """Options of some jobs."""
 
     speed: Floats  # (jobs, options): samples/s; 0 where there is no such option
     use: Ints  # (jobs, options, types): GPUs that each takes
 
 
 def gangs_of(snapshot: Snapshot, ranked: Ints, capacity: Ints) -> Gangs:
-    """Rules of the ranked jobs within the capacity of the cluster."""
+    """Options of the ranked jobs within the capacity of the cluster."""
     types, table = capacity.size, snapshot.table
     speed: Floats = np.zeros((ranked.size, types))
     use: Ints = np.zeros((ranked.size, types, types), dtype=np.int64)
