@@ -31,7 +31,7 @@ from trainyard.profiling.least_squares import nonnegative
 
 SyncKind = Literal["ring", "sync", "async"]
 
-SHARED, STAYS, GROWS = 0.0, 1e-8, 1e-6  # how little unknowns are liked that the points do not ask for
+SHARED, STAYS, GROWS = 0.0, 1e-8, 1e-6  # how much unknowns are pulled to zero that the points do not ask for
 DISLIKED: Mapping[SyncKind, tuple[float, ...]] = {
     "ring": (SHARED, GROWS, STAYS, STAYS),
     "sync": (SHARED, STAYS, STAYS, GROWS, GROWS),

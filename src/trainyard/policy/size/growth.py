@@ -40,7 +40,7 @@ class Grower(NamedTuple):
     weight: float = 1.0
 
     def takes(self, tasks: Counts) -> Amounts:
-        """Return what so many workers and servers take."""
+        """Return what these workers and servers take."""
         workers, servers = tasks
         (gpus, cpus, memory), (more_gpus, more_cpus, more_memory) = self.worker, self.server
         return (
@@ -90,7 +90,7 @@ def without(room: Amounts, takes: Amounts) -> Amounts:
 
 
 def in_turn(needs: Iterable[Amounts], room: Amounts) -> tuple[list[int], Amounts]:
-    """Return who finds room, the first ones first, and what is left; who does not fit is passed over."""
+    """Return which find room, the first ones first, and what is left; one that does not fit is passed over."""
     served = []
     for i, need in enumerate(needs):
         left = without(room, need)
@@ -107,7 +107,7 @@ def smallest(growers: Sequence[Grower]) -> tuple[dict[int, Counts], Amounts]:
 
 
 def all_sizes(sizes: Mapping[int, S], none: S, count: int) -> Ints:
-    """Return the sizes of so many jobs as an array, `none` for those that have no size."""
+    """Return the sizes of all jobs as an array, `none` for those that have no size."""
     table = np.array([sizes.get(i, none) for i in range(count)], dtype=np.int64)
     return table.reshape(count, *np.array(none).shape)
 
@@ -141,7 +141,7 @@ def grow(
 
 
 def best_first(heap: list[tuple[float, int]], take: Callable[[int], float | None]) -> None:
-    """Let whoever has the least rank take a step, the first of equals, until nobody is left.
+    """Let the entry of least rank take a step, the first of equals, until none is left.
 
     `take(i)` takes the step of i, if it can, and returns the rank of its next one, None to leave.
     """
