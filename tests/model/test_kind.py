@@ -181,7 +181,7 @@ def test_the_order_of_gpu_types_matters_to_speed():
     one = Profile(batch=64, compute=Compute(0.0, times))
     other = Profile(batch=64, compute=Compute(0.0, dict(reversed(times.items()))))
     speed = SpeedModel(CLUSTER)
-    assert speed.per_sample_s(one, 0) != speed.per_sample_s(other, 0)
+    assert speed.curve(job(profile=one), 0, 1)[1] != speed.curve(job(profile=other), 0, 1)[1]
 
 
 # -- caches -------------------------------------------------------------------------------------------------

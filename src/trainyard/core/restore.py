@@ -95,15 +95,12 @@ def describe(
     row = yard.table.row_of[job_id]
     rate = float(yard.table.data[C.RATE, row])
     left = float(yard.table.data[C.REMAINING, row])
-    workers: dict[str, int] = {}
-    for share in allocation.shares:
-        gpu_type = yard.nodes.types[yard.nodes.type[yard.nodes.index[share.node]]]
-        workers[gpu_type] = workers.get(gpu_type, 0) + share.gpus
+    shape = yard.nodes.shape_of(allocation)
     split = yard.speed.batch_split(yard.records[job_id].job, allocation)
     more: dict[str, object] = {} if split is None else {"batch": split}
     return more | {
-        "workers": {gpu_type: gpus for gpu_type, gpus in workers.items() if gpus},
-        "servers": sum(share.servers for share in allocation.shares),
+        "workers": dict(shape.workers),
+        "servers": shape.servers,
         "nodes": {
             s.node: {"gpus": s.gpus, "servers": s.servers, "cpus": s.cpus, "memory_gb": s.memory_gb}
             for s in allocation.shares

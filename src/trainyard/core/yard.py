@@ -38,7 +38,7 @@ from trainyard.model.allocation import Allocation, Plan
 from trainyard.model.cluster import Cluster, NodeTable
 from trainyard.model.rules import Rules
 from trainyard.model.speed import Sensitivity, SpeedModel
-from trainyard.state.jobs import Column, JobTable
+from trainyard.state.jobs import Column, JobTable, Row
 from trainyard.state.queue import Queue
 from trainyard.state.room import Room
 from trainyard.state.snapshot import Snapshot
@@ -120,11 +120,11 @@ class Yard(Carrier):
         self._meet(now)
         self._seq = seq = self._seq + 1
         total, rate, ideal_s = self.speed.work(job)
-        met, gpus = self._met, job.gpus
+        met = self._met
         self.records[job_id] = Record(job, seq, ideal_s, now, met, total)
         type_ = self.nodes.type_index[job.gpu_type] if job.gpu_type else -1
-        asked = seq, now, gpus, job.least_gpus, job.most_gpus, job.weight, type_, total, rate
-        self.table.add(job, (*asked, total, 0.0, now, 0.0, now, 0.0, 0.0, met, 0.0))
+        asked = seq, now, job.gpus, job.least_gpus, job.most_gpus, job.weight, type_
+        self.table.add(job, Row(*asked, total, rate, remaining=total, since=now, given_since=now, met=met))
         self.story.append((now, job_id, None, SUBMITTED, "submitted", None))
         self.story.append((now, job_id, SUBMITTED, WAITING, "accepted", None))
         self.waiting.add(seq, job_id)

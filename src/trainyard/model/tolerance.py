@@ -1,4 +1,4 @@
-"""Every tolerance once: how much is as good as nothing, by what it is measured in.
+"""Every tolerance once: which difference counts as none, by what it is measured in.
 
 A name says the unit. Parts are relative: of a speed, a capacity, a cost.
 """

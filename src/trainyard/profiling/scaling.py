@@ -31,7 +31,7 @@ from trainyard.profiling.least_squares import nonnegative
 
 Formula = Literal["ring", "sync", "async"]  # of the time of a step
 
-SHARED, STAYS, GROWS = 0.0, 1e-8, 1e-6  # how little unknowns are liked that the points do not ask for
+SHARED, STAYS, GROWS = 0.0, 1e-8, 1e-6  # how much unknowns are pulled to 0 that no point asks for
 DISLIKED: Mapping[Formula, tuple[float, ...]] = {
     "ring": (SHARED, GROWS, STAYS, STAYS),
     "sync": (SHARED, STAYS, STAYS, GROWS, GROWS),

@@ -223,7 +223,7 @@ class Reselection:
         return scratch, changes
 
     def _sizes(self, row: int, gpus: int) -> Iterator[int]:
-        """Sizes to try: where they are ours to choose, rather smaller than not at all."""
+        """Sizes to try: the chosen one, then smaller ones that the size stage allows."""
         if gpus:
             yield gpus
             yield from self.policy.size.smaller(self.table.jobs[row], gpus)

@@ -2,7 +2,7 @@
 
 Every job first gets its smallest size, in the order of the order stage, as long as there is room; then one
 GPU at a time goes to the job with the smallest weighted dominant share, until the cluster is full or
-every_job has enough.
+every job has enough.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class Grower(NamedTuple):
     weight: float = 1.0
 
     def takes(self, tasks: Counts) -> Amounts:
-        """Return what so many workers and servers take."""
+        """Return what these workers and servers take."""
         workers, servers = tasks
         (gpus, cpus, memory), (more_gpus, more_cpus, more_memory) = self.worker, self.server
         return (
@@ -102,7 +102,7 @@ def without(room: Amounts, takes: Amounts) -> Amounts:
 
 
 def in_turn(needs: Sequence[Amounts], room: Amounts) -> tuple[list[int], Amounts]:
-    """Return who finds room, the first ones first, and what is left; who does not fit is passed over."""
+    """Return which find room, the first ones first, and what is left; others are passed over."""
     left = without(room, tuple(map(sum, zip(*needs, strict=True))))
     if needs and min(left) >= 0:  # all of them: no need to look at each
         return list(range(len(needs))), left
@@ -122,7 +122,7 @@ def smallest(growers: Sequence[Grower]) -> tuple[dict[int, Counts], Amounts]:
 
 
 def all_sizes(sizes: Mapping[int, S], none: S, count: int) -> Ints:
-    """Return the sizes of so many jobs as an array, `none` for those that have no size."""
+    """Return the sizes of all jobs as an array, `none` for those that have no size."""
     table = np.array([sizes.get(i, none) for i in range(count)], dtype=np.int64)
     return table.reshape(count, *np.array(none).shape)
 

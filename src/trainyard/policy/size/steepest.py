@@ -6,7 +6,7 @@ What a job with work for L rounds at its peak speed loses in a round, when it ru
 
 and without rounds 1 - r at any moment. Every job starts with its fewest workers and one server. Then, again
 and again, the step of up to eight workers and servers that saves most of this per share of the cluster is
-taken, whosever it is. The sum of all losses is the total of completion times over the ideal.
+taken, of whichever job. The sum of all losses is the total of completion times over the ideal.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def losses_of(speeds: Floats, work: float, round_s: float | None) -> Floats:
 
 
 def lost(part: Floats, left: Floats) -> Floats:
-    """Return what a job loses in a round at a part of its peak speed, with work left for so many rounds."""
+    """Return what a job loses in a round at a part of its peak speed, with this much work left, in rounds."""
     part = np.maximum(part, PART)
     loss: Floats = np.minimum(1.0, left / part) - np.minimum(left, part)
     return loss
@@ -81,7 +81,7 @@ def steepest(growers: list[Grower], losses: list[Floats], ahead: int) -> Ints:
 
 
 class _Steps:
-    """All steps of up to so many tasks."""
+    """All steps of up to `ahead` tasks."""
 
     def __init__(self, ahead: int) -> None:
         self.reach = ahead + 1

@@ -1,6 +1,6 @@
-"""Who serves the jobs of the DL2 experiments: policies of ours, and simple rules that any of them must beat.
+"""The policies of the DL2 experiments: ours, and simple rules that any of them must beat.
 
-The rules live here because nobody would run a cluster by them.
+The rules live here because no cluster would be run by them.
 """
 
 from __future__ import annotations

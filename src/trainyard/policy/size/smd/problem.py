@@ -120,13 +120,13 @@ def within_limits(demands: Demands, workers: Floats | Ints, servers: Floats | In
 
 
 def most_servers(demands: Demands, workers: Floats | Ints) -> Floats:
-    """Return how many servers fit beside so many workers, not rounded; the first axis is that of the jobs."""
+    """Return how many servers fit beside these workers, not rounded; the first axis is that of the jobs."""
     worker, server, limit = (_along(array, workers) for array in fields_of(demands))
     return least_quotient(limit - worker * workers[..., None], server, axis=-1)
 
 
 def most_workers(demands: Demands, servers: Floats | Ints) -> Floats:
-    """Return how many workers fit beside so many servers, not rounded; the first axis is that of the jobs."""
+    """Return how many workers fit beside these servers, not rounded; the first axis is that of the jobs."""
     return most_servers(Demands(demands.server, demands.worker, demands.limit), servers)
 
 

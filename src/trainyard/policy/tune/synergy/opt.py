@@ -149,9 +149,8 @@ def _take_seats(occupants: Occupants) -> bool:
             room_gpus[node] += gpus
         of = {-1 if occupants.shared[node] else int(nodes.kind[node]) for node, _ in parts}
         kinds.setdefault(of.pop() if len(of) == 1 else -1, []).append(i)
-    elsewhere = kinds.pop(
-        -1, []
-    )  # on unlike nodes, or with jobs that are no occupants: they stay as they are
+    # Jobs on unlike nodes, or beside jobs whose CPUs and memory are fixed, stay as they are.
+    elsewhere = kinds.pop(-1, [])
     answered = [_seat_kind(occupants, kind, who, elsewhere, room_gpus) for kind, who in kinds.items()]
     return any(answered)
 
