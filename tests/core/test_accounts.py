@@ -96,6 +96,13 @@ def test_a_job_that_ends_as_it_comes_met_those_who_are_there():
     assert ended.fair_s == 300.0
 
 
+def test_the_shortest_life_has_a_mean_of_its_own():
+    yard = yard_of([], Job("a", 0.0, 4, 100.0))
+    yard.handle(JobSubmitted(0.25, Job("b", 0.25, 4, 100.0)))
+    (ended,) = yard.handle(JobCancelled(0.5, "a"))
+    assert ended.fair_s == 150.0  # alone for the first half
+
+
 def test_jobs_met_are_averaged_over_a_life():
     yard = yard_of([], Job("a", 0.0, 4, 100.0))
     yard.handle(JobSubmitted(10.0, Job("b", 10.0, 4, 100.0)))

@@ -44,6 +44,8 @@ def test_time_is_split_over_gpu_types_by_workers():
     assert observed.type_s == {"a": [6.0, 2.0]}
     observed.held("a", [0, 2], 5.0)
     assert observed.type_s == {"a": [6.0, 7.0]}
+    observed.held("one", [0, 1], 3.0)
+    assert observed.type_s["one"] == [0.0, 3.0]
     observed.held("servers", [0, 0], 5.0)
     assert observed.type_s["servers"] == [0.0, 0.0]
 
