@@ -95,7 +95,7 @@ HEAVY = {"numpy", "scipy", "pydantic", "yaml", "matplotlib", "plotly", "torch", 
 
 
 @pytest.mark.parametrize("option", ["--version", "--help"])
-def test_version_and_help_are_instant(option):
+def test_version_and_help_import_nothing_heavy(option):
     done = process(option)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"trainyard {__version__}\n" or "simulate" in done.stdout

@@ -11,7 +11,7 @@ from trainyard.model.fairness import jain
 from trainyard.policy.types.market.closed_form import ClosedForm
 from trainyard.policy.types.market.costs import plain_costs
 from trainyard.policy.types.market.menus import Lists, all_configs, shared_menu
-from trainyard.policy.types.market.prices import ROUNDS, trade
+from trainyard.policy.types.market.prices import trade
 from trainyard.policy.types.market.samples import Samples, sampled_menu
 
 SIZES = [(4, 15), (5, 15), (6, 14), (10, 20), (20, 32)]
@@ -117,7 +117,7 @@ def test_15_gaps_at_20_jobs_on_64_workers():
 def test_17_work_of_a_decision():
     case = instance(200, 512, seed=0)
     found = trade(case.costs, formula(case))
-    assert found.rounds <= ROUNDS / 2  # prices are found well before the limit
+    assert found.rounds <= 15  # 5 to 7 with other seeds
     assert gap(case, found, found.bound) < 0.01
 
 
