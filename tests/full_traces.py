@@ -45,7 +45,7 @@ BURSTS = {
 def path_of(name):
     """Where a trace is; without a folder of traces there is nothing to test, which is an error."""
     folder = os.environ.get("TRAINYARD_TRACES")
-    assert folder, "TRAINYARD_TRACES is not set; it names the folder with the public traces"
+    assert folder, "no folder of public traces; give `make test-traces TRACES=DIR`"
     return Path(folder) / name
 
 

@@ -26,11 +26,39 @@ def name_of(file):
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-@pytest.mark.parametrize("room", ROOMS, ids=name_of)
+@pytest.mark.parametrize("room", [room for room in ROOMS if room != SRC / "trainyard"], ids=name_of)
 def test_every_room_says_which_question_it_answers(room):
     said = ast.get_docstring(tree(room / "__init__.py"))
     assert said
-    assert len(said.splitlines()[0]) > 20
+    assert "?" in said.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("srtf", "order/srtf.py"),
+        ("las", "order/las.py"),
+        ("tiresias", "order/tiresias.py"),
+        ("themis", "order/themis.py"),
+        ("drf", "size/drf.py"),
+        ("optimus", "size/optimus.py"),
+        ("doubling", "size/doubling.py"),
+        ("smd", "size/smd"),
+        ("dl2", "size/dl2"),
+        ("gavel", "types/gavel.py"),
+        ("allox", "types/allox.py"),
+        ("sia", "types/sia.py"),
+        ("hadar", "types/hadar.py"),
+        ("market", "types/market"),
+        ("tetris", "place/tetris.py"),
+        ("synergy", "tune/synergy"),
+    ],
+)
+def test_the_name_of_a_paper_finds_its_file(name, place):
+    policies = SRC / "trainyard" / "policy"
+    found = [path for path in policies.rglob(f"{name}*") if path.suffix == ".py" or path.is_dir()]
+    named = [path for path in found if path.stem == name]
+    assert named == [policies / place]
 
 
 @pytest.mark.parametrize("room", ROOMS, ids=name_of)

@@ -1,4 +1,4 @@
-"""Profiles files: all of the contract is read, and what is wrong is named with its line and field."""
+"""Profiles files: every field of the format is read, and what is wrong is named with its line and field."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trainyard.errors import InputError
 from trainyard.files.profiles import load_profiles, parse_profile, profile_record
 from trainyard.model.profile import Compute, Demand, Input, Layer, Profile, Sync, Tables
 
-CONTRACT = {
+EVERY_FIELD = {
     "batch": 256,
     "scaling": "weak",
     "compute": {"fixed_s": 0.002, "per_sample_s": {"V100": 0.0005, "P100": 0.0011}},
@@ -43,7 +43,7 @@ EXPECTED = Profile(
 
 def test_every_part_of_a_profile(tmp_path):
     path = tmp_path / "profiles.json"
-    path.write_text(json.dumps({"resnet50": CONTRACT, "empty": {}}, indent=1))
+    path.write_text(json.dumps({"resnet50": EVERY_FIELD, "empty": {}}, indent=1))
     assert load_profiles(path) == {"resnet50": EXPECTED, "empty": Profile("empty")}
 
 

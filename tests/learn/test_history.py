@@ -1,4 +1,4 @@
-"""Recent history of a running engine: what is kept, how much of it, and what is corrected."""
+"""Recent history of a running yard: what is kept, how much of it, and what is corrected."""
 
 from __future__ import annotations
 

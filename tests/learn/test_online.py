@@ -1,4 +1,4 @@
-"""Learning on in a running engine: the guard, better weights, exact repetition, kills, restarts."""
+"""Learning on while a yard runs: the guard, better weights, exact repetition, kills, restarts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import pickle
 import signal
 import sys
 import time
+from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -201,19 +203,37 @@ def test_the_same_seed_gives_the_same_run_and_it_goes_on_from_its_weights(bad, t
     again.close()
 
 
+class Sign:
+    """What nothing is read from, but a file is there once it was read."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+    def wait(self, most_s=300.0):
+        deadline = time.monotonic() + most_s
+        while not self.path.exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+
 def test_a_killed_learner_costs_its_lesson_and_nothing_else(bad, tmp_path):
     policy = dl2_with(bad)
     save_weights(tmp_path / WEIGHTS, bad)
     kept = (tmp_path / WEIGHTS).read_bytes()
     online = Online(policy, tmp_path, SHORT)
-    ask, killed = online.background.ask, []
+    ask, killed, sign = online.background.ask, [], Sign(tmp_path / "came")
 
     def ask_and_kill(lesson):
-        ask(lesson)
-        if not killed:
-            killed.append(online.background.process.pid)
-            time.sleep(3.0)  # it is at work by then
-            os.kill(killed[0], signal.SIGKILL)
+        if killed:
+            return ask(lesson)
+        assert lesson.values is None
+        ask(replace(lesson, values=sign, iterations=10**6))  # it would be at work for ever
+        sign.wait()
+        killed.append(online.background.process.pid)
+        os.kill(killed[0], signal.SIGKILL)
 
     online.background.ask = ask_and_kill
     result = run(policy, stream(60), online)
@@ -228,7 +248,7 @@ def test_a_killed_learner_costs_its_lesson_and_nothing_else(bad, tmp_path):
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
-def test_a_live_engine_does_not_wait_and_learns_what_went_wrong(bad, tmp_path):
+def test_a_running_yard_does_not_wait_and_learns_what_went_wrong(bad, tmp_path):
     online, _ = offered(bad, bad, tmp_path, stream(120))
     lesson = online.background.lessons[-1]
     assert recorded(lesson, bad.features(), SCENE) is not None

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from quota_looks import Looks
 from trainyard.errors import InputError
 from trainyard.profiling import measure, turns
 from trainyard.profiling.measure import Listener, Window
@@ -173,17 +174,25 @@ def test_means_over_pauses_are_no_use(monkeypatch, means, alone):
     assert [point.samples_per_s for point in points.values()] == pytest.approx([100] * 3)
 
 
-def test_a_quota_holds_in_turns(monkeypatch):
-    """A process that never rests, and reports how much of a CPU it had."""
+@pytest.mark.usefixtures("undisturbed")
+def test_a_quota_holds_in_turns(tmp_path, monkeypatch):
+    """A process that never rests, and writes down its own CPU clock."""
     code = (
-        "import time\nwhile True:\n  now, used = time.monotonic(), time.process_time()\n"
-        "  while time.monotonic() < now + 0.2: pass\n"
-        "  print((time.process_time() - used) / (time.monotonic() - now), 'samples/s')"
+        f"import os, time\nos.chdir({str(tmp_path)!r})\n"
+        "clock = open(os.environ['TRAINYARD_CPUS'], 'w', buffering=1)\n"
+        "while True:\n"
+        "  until = time.process_time() + 0.02\n"
+        "  while time.process_time() < until: pass\n"
+        "  print(until, file=clock)\n"
+        "  print('5 samples/s')"
     )
     monkeypatch.setattr(turns, "WINDOW_S", 0.3)
+    looks = Looks(monkeypatch, 0.4)
     with Turns([sys.executable, "-c", code], 2.0) as taking:
-        points = taking.compare([0.4, 1.0])
-    assert 1.7 < points[1.0].samples_per_s / points[0.4].samples_per_s < 3.5
+        taking.compare([0.4, 1.0])
+        assert taking.alone == ""
+        used_s = float((tmp_path / "0.4").read_text().split()[-1])
+    assert 0.1 < used_s < 0.4 * looks.seconds + looks.late_s + 0.1  # it runs on while the quota comes late
 
 
 @pytest.mark.usefixtures("undisturbed")

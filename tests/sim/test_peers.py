@@ -11,7 +11,7 @@ from cases import case as read
 from conftest import checked
 from trainyard.model.cluster import uniform_cluster
 from trainyard.model.job import Job
-from trainyard.policy import policy as pipeline
+from trainyard.policy import policy
 from trainyard.policy.choose import reselect
 from trainyard.policy.order.by_key import KeyOrder
 from trainyard.policy.policy import Policy
@@ -99,7 +99,7 @@ def test_lucid_srtf_and_why_ours_is_better(case, monkeypatch):
     average = peer.run(f"srtf+{ONE_NODE}", restart_s=40.0)
     assert 0.94 * theirs["avg_jct_s"] <= average <= theirs["avg_jct_s"]
     # With that rule and Lucid's tick (a job ends one second after its work does) the difference is gone.
-    monkeypatch.setattr(pipeline, "Reselection", SelectOnce)
+    monkeypatch.setattr(policy, "Reselection", SelectOnce)
     assert peer.run(f"srtf+{ONE_NODE}", longer_s=1.0, restart_s=40.0) == pytest.approx(
         theirs["avg_jct_s"], rel=0.02
     )

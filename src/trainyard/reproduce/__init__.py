@@ -1,1 +1,1 @@
-"""The experiments of published papers, each as one command: their numbers beside ours."""
+"""Reproductions: what do the experiments of published papers give here, beside their numbers?"""

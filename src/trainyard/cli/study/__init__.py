@@ -1,1 +1,1 @@
-"""Commands for those who study schedulers: simulate, compare, plan, traces, reproductions, training."""
+"""Study: what do those ask for who simulate, compare, plan, read traces, reproduce papers or train?"""

@@ -1,4 +1,4 @@
-"""The speed model: one file per physical effect, composed in `model`."""
+"""Speed: how many samples a second does a job train? One file per physical effect, composed in `model`."""
 
 from trainyard.model.speed.model import SpeedModel
 from trainyard.model.speed.ratios import Ratios

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
@@ -116,11 +114,10 @@ def test_15_gaps_at_20_jobs_on_64_workers():
     assert gap(case, trade(case.costs, sampled(case, 64, 0)), best) <= 0.01
 
 
-def test_17_time_of_a_decision():
+def test_17_work_of_a_decision():
     case = instance(200, 512, seed=0)
-    began = time.process_time()
     found = trade(case.costs, formula(case))
-    assert time.process_time() - began < 2.0  # about 0.3 s; benches say more
+    assert found.rounds <= 15  # 5 to 7 with other seeds
     assert gap(case, found, found.bound) < 0.01
 
 

@@ -1,1 +1,1 @@
-"""DL2 (Peng et al., TPDS'21): sizes chosen one task at a time by a learned policy."""
+"""DL2 (Peng et al., TPDS'21): which task does a trained network add next?"""
