@@ -288,11 +288,19 @@ def measure(policies: list[str], reference: Checkout, present: Checkout) -> int:
     reference.ask(["trace", "generate", *TIMED_JOBS.split(), "timed.csv"])
     (reference.directory / "timed.yaml").write_text(json.dumps(TIMED_NODES))
     for policy in policies:
-        pairs = [(user_s(reference, policy), user_s(present, policy)) for _ in range(PAIRS)]
+        pairs = [pair_s(policy, reference, present, turn % 2 == 1) for turn in range(PAIRS)]
         ratio = statistics.median(new / old for old, new in pairs)
         old_s, new_s = (statistics.median(side) for side in zip(*pairs, strict=True))
         print(f"{policy:<6}{old_s:>8.2f} s -> {new_s:.2f} s user CPU, median ratio {ratio:.3f}", flush=True)
     return 0
+
+
+def pair_s(policy: str, reference: Checkout, present: Checkout, swapped: bool) -> tuple[float, float]:
+    """Return the user CPU of both; which runs first alternates, as the machine may warm up or slow down."""
+    if swapped:
+        new = user_s(present, policy)
+        return user_s(reference, policy), new
+    return user_s(reference, policy), user_s(present, policy)
 
 
 def user_s(checkout: Checkout, policy: str) -> float:

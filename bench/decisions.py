@@ -27,18 +27,13 @@ from trainyard.policy.grammar import parse_policy
 from trainyard.policy.types.market.prices import trade
 from trainyard.reproduce.market.gaps import complete, plain_program
 from trainyard.reproduce.market.instances import instance
+from trainyard.reproduce.synergy.workload import CLASSES
 
 GPUS_PER_NODE = 8
 SEED = 1
 PROGRAMS = ((4, 15, 12), (8, 16, 9), (10, 20, 11), (12, 24, 13))  # jobs, workers, the most of a job
 GROWTH_GPUS = (128, 256, 512, 1024, 2048, 4096, 8192)
 
-# Synergy's models in equal parts: together they want more CPUs than there are.
-MODELS = {
-    "image": ("alexnet", "resnet18", "resnet50", "mobilenet", "shufflenet"),
-    "language": ("gnmt", "transformer", "lstm"),
-    "speech": ("m5", "deepspeech2"),
-}
 RING_MODELS = ("resnet50", "vgg16", "inception-v3", "bert-large", "gpt2", "transformer", "deepspeech2")
 MOST_GPUS = (8, 16, 32)  # of an elastic job
 # GPU types of mixed clusters by speed; the zoo has times for the first five.
@@ -88,7 +83,7 @@ def jobs_of(workload: str, count: int) -> list[Job]:
     jobs = []
     for i in range(count):
         if workload == "synergy":
-            profile = zoo_profile(draw.choice(MODELS[draw.choice(list(MODELS))]))
+            profile = zoo_profile(draw.choice(draw.choice(CLASSES)))  # in equal parts they want too many CPUs
             gpus, most = 1, None
         else:
             ring = workload != "servers"

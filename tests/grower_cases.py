@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from trainyard.model.profile import Compute, Demand, Profile, Sync
 from trainyard.model.zoo import zoo_profile
-from trainyard.policy.size.lookahead import Grower
+from trainyard.policy.size.growth import Grower
 
 
 @st.composite

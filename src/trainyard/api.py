@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterable, Sequence
+from typing import Unpack
 
 from trainyard.core.restore import answer, restore
 from trainyard.files.cluster import load_cluster
@@ -15,7 +15,7 @@ from trainyard.files.snapshot import SnapshotSpec, load_snapshot
 from trainyard.model.cluster import Cluster
 from trainyard.model.job import Job
 from trainyard.model.profile import Profile
-from trainyard.model.rules import Rules
+from trainyard.model.rules import RuleOptions, Rules
 from trainyard.model.zoo import ZOO
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.policy import Policy
@@ -42,17 +42,12 @@ def simulate(
     jobs: Sequence[Job] | AnyPath,
     policy: Policy | str = "fifo",
     *,
-    round_s: float | None = None,
-    restart_s: float | None = None,
-    start_s: float = 0.0,
-    seed: int = 0,
-    until_s: float = math.inf,
     failures: Iterable[Failure] = (),
+    **rules: Unpack[RuleOptions],
 ) -> Result:
-    """Run one policy over the jobs and return what became of them."""
+    """Run one policy over the jobs, by the rules given by name, and return what became of them."""
     cluster, jobs = _inputs(cluster, jobs)
-    rules = Rules(round_s, restart_s, start_s, seed, until_s)
-    return Simulator(cluster, jobs, _policy(policy), rules, failures).run()
+    return Simulator(cluster, jobs, _policy(policy), Rules(**rules), failures).run()
 
 
 def compare(
@@ -60,21 +55,16 @@ def compare(
     jobs: Sequence[Job] | AnyPath,
     policies: Sequence[Policy | str],
     *,
-    round_s: float | None = None,
-    restart_s: float | None = None,
-    start_s: float = 0.0,
-    seed: int = 0,
-    until_s: float = math.inf,
     failures: Iterable[Failure] = (),
+    **rules: Unpack[RuleOptions],
 ) -> list[Result]:
     """Run several policies over the same jobs, in parallel; results come in the order of the policies."""
     cluster, jobs = _inputs(cluster, jobs)
-    rules = Rules(round_s, restart_s, start_s, seed, until_s)
-    return run_all(cluster, jobs, [_policy(p) for p in policies], rules, failures)
+    return run_all(cluster, jobs, [_policy(p) for p in policies], Rules(**rules), failures)
 
 
 def plan(snapshot: SnapshotSpec | AnyPath, policy: Policy | str = "fifo") -> dict[str, object]:
-    """Take one decision on a snapshot and return it in the form of the contract; nothing is executed."""
+    """Take one decision on a snapshot and return it as `plan --json` prints it; nothing is executed."""
     spec = snapshot if isinstance(snapshot, SnapshotSpec) else load_snapshot(snapshot, _zoo())
     return answer(restore(spec), _policy(policy), spec.now_s)
 

@@ -28,6 +28,10 @@ class TransitionError(TrainyardError):
     """An event asked for a job-state change that the transition table does not allow."""
 
 
+class SolverError(TrainyardError):
+    """The solver refuses a linear or integer program, or ends without a verdict."""
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return "; did you mean 'x'?" for the nearest known name, or what there is to choose from."""
     options = sorted(set(known))

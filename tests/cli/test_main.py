@@ -24,6 +24,7 @@ SUMMARY = [
     "policy", "jobs", "completed", "avg_jct_s", "median_jct_s", "p95_jct_s", "p99_jct_s", "avg_queue_s",
     "makespan_s", "gpu_utilization", "restarts", "preemptions", "decisions", "decision_p50_ms",
     "decision_p99_ms", "wall_s", "finish_time_fairness_avg", "finish_time_fairness_max", "jain_index",
+    "fallback_share",
 ]  # fmt: skip
 COLUMNS = "job_id,arrival_s,start_s,finish_s,jct_s,queue_s,restarts,gpu_s"
 CLUSTER = "name: lab\nnodes:\n  - {count: 1, gpus: 4}\n"

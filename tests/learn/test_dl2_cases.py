@@ -13,7 +13,6 @@ from dl2_cases import traces
 from trainyard.learn.batch import BatchEnv
 from trainyard.learn.episode import Scenario
 from trainyard.learn.settings.paper_jobs import KINDS, dl2_cluster, validation_traces
-from trainyard.model.speed import SpeedModel
 from trainyard.policy.place.spread import Spread
 from trainyard.policy.policy import Policy
 from trainyard.policy.size.dl2.matrix import Raw
@@ -118,8 +117,8 @@ def test_controls_agree_on_the_testbed():
     """The rules that were added to their simulator, with its measured speeds; ours finds room on any node."""
     setting, cases = traces("testbed")
     theirs = AVERAGE_JCT["testbed"]
-    speed = SpeedModel(dl2_cluster(setting.nodes))
-    bound = np.mean([bound_slots(jobs, setting.slot_s, speed) for jobs, _ in cases])
+    cluster = dl2_cluster(setting.nodes)
+    bound = np.mean([bound_slots(Scenario(cluster, jobs, setting.slot_s)) for jobs, _ in cases])
     assert bound == pytest.approx(theirs[BOUND], abs=6e-4)
     for rule, nearly in (("1:1 only", 1e-3), (ONE_WORKER, 0.05)):
         ours = np.mean([jct_slots(setting, jobs, policy_of(rule)) for jobs, _ in cases])

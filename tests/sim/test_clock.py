@@ -21,7 +21,6 @@ from trainyard.policy.order.fifo import Fifo
 from trainyard.policy.policy import Policy
 from trainyard.sim.clock import Simulator
 from trainyard.sim.failures import Failure, RandomFailures
-from trainyard.sim.result import jain
 
 
 def test_rounds_decide_only_at_multiples():
@@ -176,12 +175,6 @@ def test_summary_of_nothing_finished_is_still_a_summary():
         uniform_cluster(1), [Job("a", 0.0, 1, 10.0)], parse_policy("fifo"), Rules(until_s=5.0)
     ).run()
     assert result.summary()["completed"] == 0
-
-
-def test_jain():
-    assert jain(np.array([1.0, 1.0, 1.0])) == 1.0
-    assert jain(np.array([1.0, 0.0])) == 0.5
-    assert jain(np.zeros(0)) == 1.0
 
 
 @pytest.mark.parametrize("policy", ["fifo", "las"])

@@ -73,3 +73,14 @@ def test_thousands_of_jobs_take_no_time():
     chosen = lp_rounded(values, weights, 0.3 * weights.sum(axis=0))
     assert time.process_time() - started < 0.3
     assert 0.2 < chosen.mean() < 0.7
+
+
+@ALL
+def test_of_jobs_that_are_alike_the_last_are_taken(knapsack):
+    values, weights = np.array([2.0, 3.0, 2.0, 2.0, 3.0]), np.ones((5, 2))
+    assert knapsack(values, weights, np.full(2, 3.0)).tolist() == [False, True, False, True, True]
+
+
+def test_what_is_next_to_nothing_beside_the_others_is_left():
+    values, weights = np.array([1.0, 1e-12, 1.0, 0.5]), np.array([[1.0], [1.0], [1.0], [2.0]])
+    assert exact(values, weights, np.full(1, 3.0)).tolist() == [True, False, True, False]

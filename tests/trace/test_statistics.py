@@ -10,7 +10,7 @@ from functools import cache
 import pytest
 
 from cases import TRACES
-from trace_checks import check_sizes, gpu_time_shares, seconds_and_gpus
+from trace_checks import check_forms_of_philly, check_sizes, check_small, gpu_time_shares
 from trainyard.trace.detect import read_trace
 from trainyard.trace.stats import trace_stats
 
@@ -81,13 +81,9 @@ def test_the_three_forms_of_philly_agree():
     """The samples hold all jobs of the same seconds, and the first one of all."""
     rfold, vc, attempts = (read_trace(TRACES / f"philly_{name}.csv") for name in ("rfold", "vc", "attempts"))
     assert len(attempts.jobs) == 415
-    assert attempts.origin_s == 10 * 3600 + 3 * 60 + 1  # Monday 2017-08-07 10:03:01
     week = 604_800
     first = week + 23 * 3600 + 27 * 60  # Monday 2017-08-14 23:27:00
-    all_jobs = set(seconds_and_gpus(rfold, first))
-    assert all_jobs.issuperset(seconds_and_gpus(vc, vc.origin_s + 6 * week))
-    tried = seconds_and_gpus(attempts, attempts.origin_s)
-    assert sum(job in all_jobs for job in tried) / len(tried) > 0.99
+    check_forms_of_philly(rfold, first, vc, vc.origin_s + 6 * week, attempts)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +97,4 @@ def test_the_three_forms_of_philly_agree():
     ],
 )
 def test_small_workloads(name, jobs, gpus):
-    stats = trace_stats(read_trace(TRACES / name).jobs)
-    assert stats.jobs == jobs
-    assert stats.mean_gpus == pytest.approx(gpus, abs=1e-4)
-    assert stats.mean_s > 60
+    check_small(read_trace(TRACES / name), jobs, gpus)

@@ -1,10 +1,13 @@
-"""Rules that `simulate` and `compare` share, and what they mean together."""
+"""Options that `simulate` and `compare` share, and what they mean together."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial, wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -65,7 +68,7 @@ def read_inputs(cluster_file: str, jobs_file: str, profiles: str | None) -> tupl
     return cluster, load_jobs(jobs_file, profiles, cluster)
 
 
-def read_options(
+def _rules(
     round_s: float | None, restart_s: float | None, start_s: float, seed: int, until_s: float | None
 ) -> Rules:
     """Check the numbers of a run."""
@@ -81,7 +84,7 @@ def read_options(
     return Rules(round_s, restart_s, start_s, seed, math.inf if until_s is None else until_s)
 
 
-def read_failures(
+def _failures(
     cluster: Cluster, file: str | None, mtbf_h: float | None, repair_h: float, seed: int
 ) -> Iterable[Failure]:
     """Return node failures from a file or a rate; none by default."""
@@ -95,3 +98,47 @@ def read_failures(
     if file is not None:
         return [Failure(*row) for row in load_failures(Path(file), cluster)]
     return RandomFailures(cluster, mtbf_h, repair_h, seed) if mtbf_h is not None else ()
+
+
+class Run(NamedTuple):
+    """What is simulated: the inputs of `simulate` and `compare`."""
+
+    cluster: Cluster
+    jobs: list[Job]
+    rules: Rules
+    failures: Iterable[Failure]
+
+
+def read_run(
+    cluster: ClusterFile,
+    jobs: JobsFile,
+    round_s: RoundS = None,
+    restart_s: RestartS = None,
+    start_s: StartS = 0.0,
+    profiles: Profiles = None,
+    seed: Seed = 0,
+    until_s: UntilS = None,
+    failures: Failures = None,
+    mtbf_h: MtbfH = None,
+    repair_h: RepairH = 1.0,
+) -> Run:
+    """Read and check everything that a run needs."""
+    rules = _rules(round_s, restart_s, start_s, seed, until_s)
+    nodes, work = read_inputs(cluster, jobs, profiles)
+    return Run(nodes, work, rules, _failures(nodes, failures, mtbf_h, repair_h, seed))
+
+
+def with_run(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of a run; it gets them as `run`, a function that reads them."""
+    shared = list(signature(read_run, eval_str=True).parameters.values())
+    own = [p for p in signature(command, eval_str=True).parameters.values() if p.name != "run"]
+    names = [parameter.name for parameter in shared]
+
+    @wraps(command)
+    def call(**given: Any) -> None:
+        command(run=partial(read_run, **{name: given.pop(name) for name in names}), **given)
+
+    both = sorted([*shared, *own], key=lambda parameter: parameter.default is not Parameter.empty)
+    call.__signature__ = Signature(both)  # type: ignore[attr-defined]
+    call.__annotations__ = {parameter.name: parameter.annotation for parameter in both}
+    return call

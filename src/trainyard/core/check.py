@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from trainyard.errors import PlanError
 from trainyard.model.allocation import Allocation
 from trainyard.model.job import Job
+from trainyard.model.tolerance import CPUS_GB
 from trainyard.state.snapshot import Snapshot
-
-EPSILON = 1e-6
 
 
 def check_plan(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) -> None:
@@ -26,7 +25,7 @@ def check_plan(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) -> 
         if allocation is not None:
             _take(snapshot, jobs[row], allocation, room)
     for at, (gpus, cpus, memory_gb) in room.items():
-        if gpus < 0 or cpus < -EPSILON or memory_gb < -EPSILON:
+        if gpus < 0 or cpus < -CPUS_GB or memory_gb < -CPUS_GB:
             raise _over_allocated(snapshot.nodes.ids[at], room[at])
 
 
@@ -52,11 +51,11 @@ def _take(snapshot: Snapshot, job: Job, allocation: Allocation, room: Room) -> N
             raise PlanError(f"job {job.job_id}: there is no node {node}")
         if job.gpu_type and gpus and nodes.types[nodes.type[at]] != job.gpu_type:
             raise PlanError(f"job {job.job_id} needs {job.gpu_type} but gets GPUs of {node}")
-        if gpus < 0 or servers < 0 or cpus < -EPSILON or memory_gb < -EPSILON:
+        if gpus < 0 or servers < 0 or cpus < -CPUS_GB or memory_gb < -CPUS_GB:
             raise PlanError(f"job {job.job_id} gets less than nothing on {node}")
         if apart:
             need = job.need(gpus, servers)
-            if cpus < need[0] - EPSILON or memory_gb < need[1] - EPSILON:
+            if cpus < need[0] - CPUS_GB or memory_gb < need[1] - CPUS_GB:
                 what = "than its workers and servers there need"
                 raise PlanError(f"job {job.job_id} gets less on {node} {what}")
         left = room.get(at)
@@ -83,5 +82,5 @@ def _give(snapshot: Snapshot, allocation: Allocation, room: Room) -> None:
 
 def _over_allocated(node: str, left: list[float]) -> PlanError:
     names = zip(("GPUs", "CPUs", "GB of memory"), left, strict=True)
-    short = ", ".join(f"{-amount:g} {what}" for what, amount in names if amount < -EPSILON)
+    short = ", ".join(f"{-amount:g} {what}" for what, amount in names if amount < -CPUS_GB)
     return PlanError(f"node {node} is over-allocated by {short}")

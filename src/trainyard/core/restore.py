@@ -1,4 +1,4 @@
-"""A yard from a snapshot file, and one decision on it in the form of the contract."""
+"""A yard from a snapshot file, and one decision on it as `plan --json` prints it."""
 
 from __future__ import annotations
 

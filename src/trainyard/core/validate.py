@@ -7,6 +7,7 @@ import numpy as np
 from trainyard.core.states import TERMINAL, State
 from trainyard.core.yard import Yard
 from trainyard.errors import TrainyardError
+from trainyard.model.tolerance import CPUS_GB
 from trainyard.state.jobs import Column
 from trainyard.state.room import Room
 
@@ -64,8 +65,8 @@ def _validate_capacity(yard: Yard) -> None:
         free.add(i, -free.gpus[i], -free.cpus[i], -free.memory_gb[i])
     _require(yard.free.gpus == free.gpus and yard.free.total == free.total, "free GPUs add up")
     _require(yard.free.levels == free.levels, "nodes are grouped by free GPUs")
-    _require(np.allclose(yard.free.cpus, free.cpus, atol=1e-6), "free CPUs add up")
-    _require(np.allclose(yard.free.memory_gb, free.memory_gb, atol=1e-6), "free memory adds up")
+    _require(np.allclose(yard.free.cpus, free.cpus, atol=CPUS_GB), "free CPUs add up")
+    _require(np.allclose(yard.free.memory_gb, free.memory_gb, atol=CPUS_GB), "free memory adds up")
     for books in (free, held):
-        enough = min(books.gpus) >= 0 and min(books.cpus) >= -1e-6 and min(books.memory_gb) >= -1e-6
+        enough = min(books.gpus) >= 0 and min(books.cpus) >= -CPUS_GB and min(books.memory_gb) >= -CPUS_GB
         _require(enough, "no resource is over-allocated")

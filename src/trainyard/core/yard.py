@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from trainyard.core.check import check_plan
 from trainyard.core.events import (
     DecisionDue,
@@ -89,7 +91,7 @@ class Yard:
             self.waiting,
             self.target,
             self.free,
-            self.up_gpus,
+            np.ones(len(cluster.nodes), dtype=np.bool_),
             Sensitivity(cluster, self.speed),
             rules=self.rules,
         )
@@ -233,6 +235,8 @@ class Yard:
         gpus = int(self.nodes.gpus[i])
         self.free.add(i, sign * gpus, sign * float(self.nodes.cpus[i]), sign * float(self.nodes.memory_gb[i]))
         self.up_gpus += sign * gpus
+        up = self._view.up = self._view.up.copy()
+        up[i] = sign > 0
         self._view.still = False
 
     # -- decisions ----------------------------------------------------------------------------------------
@@ -290,7 +294,7 @@ class Yard:
             self._target(record, after, now)
             self.pending[job_id] = None
             if running and record.occupies is not None and record.occupies.seats == after.seats:
-                return  # it may have to wait for somebody to make room
+                return  # it may have to wait for another job to make room
         if running:
             self._stop(record, now, "preempted" if after is None else "its workers change")
 
@@ -399,7 +403,7 @@ class Yard:
         self._out.append(Stop(record.job.job_id))
 
     def _release_hold(self, record: Record) -> bool:
-        """The job's processes are gone from its nodes; return whether somebody may have waited for that."""
+        """The job's processes are gone from its nodes; return whether another job may wait for that."""
         held, opened = record.occupies, False
         if held is not None and record.stopping:
             for share in held.shares:

@@ -65,7 +65,7 @@ def _explained(error: ErrorDetails, schema: dict[str, Any], place: Position) -> 
 
 @cache
 def near_miss(name: str, absent: frozenset[str]) -> str:
-    """Complain about a name that is almost a known but absent one; other names are somebody else's."""
+    """Complain about a name that is almost a known but absent one; other names are left alone."""
     near = difflib.get_close_matches(name.lower(), sorted(absent), n=1, cutoff=NEAR)
     return f"unknown field '{name}'; did you mean '{near[0]}'?" if near else ""
 

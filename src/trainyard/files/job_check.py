@@ -9,9 +9,9 @@ from trainyard.files.position import Position
 from trainyard.model.cluster import Cluster, Node
 from trainyard.model.job import Job
 from trainyard.model.profile import Demand
+from trainyard.model.tolerance import PART
 
 NOWHERE = Position()
-SLACK = 1e-9  # CPUs and memory are floats: 0.1 x 3 must fit into 0.3
 
 
 def check_jobs(jobs: Iterable[Job], cluster: Cluster, where: str) -> None:
@@ -66,7 +66,7 @@ class JobCheck:
             ([node.cpus for node in nodes], server.cpus, cpus, "CPUs"),
             ([node.memory_gb for node in nodes], server.memory_gb, memory_gb, "GB"),
         ):
-            if each > max(has) + SLACK or count * (each + worker) > sum(has) + SLACK:
+            if each > max(has) + PART or count * (each + worker) > sum(has) + PART:
                 what = f"job '{job.job_id}' needs {count} parameter servers of {each:g} {unit} each"
                 raise place.error(f"{what}; the nodes have no room for them, ask for less", "profile.server")
 
@@ -78,6 +78,6 @@ class JobCheck:
 
 
 def _workers_on(node: Node, cpus: float, memory_gb: float) -> int:
-    by_cpu = int(node.cpus / cpus + SLACK) if cpus else node.gpus
-    by_memory = int(node.memory_gb / memory_gb + SLACK) if memory_gb else node.gpus
+    by_cpu = int(node.cpus / cpus + PART) if cpus else node.gpus
+    by_memory = int(node.memory_gb / memory_gb + PART) if memory_gb else node.gpus
     return min(node.gpus, by_cpu, by_memory)

@@ -26,7 +26,7 @@ class JobReader:
         self._seen: dict[str, Path | int | None] = {}
 
     def read(self, data: object, place: Position, *, cells: bool = False) -> Job:
-        """Read a job from a mapping; keys that are not a job's are somebody else's."""
+        """Read a job from a mapping; unknown keys are left alone."""
         given = check(self._row if cells else self._object, data, place, cells=cells)
         if "profile" in given:
             given["profile"] = self._own(given["profile"], place.at("profile"))

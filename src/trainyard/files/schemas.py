@@ -47,7 +47,7 @@ def _given(value: Any) -> Any:
 
 
 def _open(record: Any) -> BeforeValidator:
-    """Allow keys that nobody reads, but not those that are almost one that is not given; "" is like null."""
+    """Allow unknown keys, but not those that are almost a known one that is not given; "" is like null."""
     known = frozenset(record.__annotations__)
 
     def given(value: Any) -> Any:

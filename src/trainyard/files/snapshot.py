@@ -19,11 +19,10 @@ from trainyard.model.allocation import Allocation, Share
 from trainyard.model.cluster import Cluster, Node
 from trainyard.model.job import Job
 from trainyard.model.profile import Profile
+from trainyard.model.tolerance import CPUS_GB
 
 if TYPE_CHECKING:
     from trainyard.files.schemas import DecidedEntry, ProgressEntry, ShareEntry
-
-SLACK = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +110,7 @@ class _Holdings:
         cpus = given.get("cpus", need[0] if apart else node.cpus / node.gpus * gpus)
         memory_gb = given.get("memory_gb", need[1] if apart else node.memory_gb / node.gpus * gpus)
         for name, has, least in (("cpus", cpus, need[0]), ("memory_gb", memory_gb, need[1])):
-            if has < least * (1 - SLACK):
+            if has < least * (1 - CPUS_GB):
                 what = f"{has:g} {name} are too few; the workers and servers there need {least:g}"
                 raise place.at(node_id).error(what, name)
         share = Share(node_id, gpus, servers, cpus, memory_gb)
@@ -123,6 +122,6 @@ class _Holdings:
         had = (("gpus", node.gpus), ("cpus", node.cpus), ("memory_gb", node.memory_gb))
         for i, (name, capacity) in enumerate(had):
             held[i] += getattr(share, name)
-            if held[i] > capacity * (1 + SLACK):
+            if held[i] > capacity * (1 + CPUS_GB):
                 what = f"the jobs up to this one hold {held[i]:g} {name} of this node; it has {capacity:g}"
                 raise place.error(what, name)

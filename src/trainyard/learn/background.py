@@ -50,7 +50,7 @@ class Background:
             self.process.kill()
             self.process.join()
             if self._sender is not None:
-                self._sender.join()  # it ends as there is nobody to send to
+                self._sender.join()  # it ends as the other side is gone
             self._line.close()
         self.process = self._line = self._sender = None
 

@@ -38,9 +38,9 @@ class Step(NamedTuple):
 
 
 class BatchEnv:
-    """So many episodes side by side. `scenario(i)` gives the i-th; row b plays b, b + batch, b + 2 batch, ...
+    """Episodes side by side. `scenario(i)` gives the i-th; row b plays b, b + batch, b + 2 batch, ...
 
-    With `episodes` there are only so many: a row that has none left is idle, its only legal action is stop,
+    With `episodes` there are only that many: a row that has none left is idle, its only legal action is stop,
     and nothing comes of it.
     """
 

@@ -13,7 +13,7 @@ from trainyard.policy.size.dl2.arrays import ACTIONS
 from trainyard.policy.size.dl2.kinds import Mask
 from trainyard.policy.size.dl2.slot import BOTH, SERVER, STOP, WORKER, Slots
 
-TIMES = 10  # so many times more is too many
+TIMES = 10  # this many times more is too many
 
 
 def way_out(slots: Slots, mask: Mask) -> Ints:

@@ -1,7 +1,7 @@
 """What is still to come in an episode: the values may know it, as they take no decisions.
 
 Arrivals are most of what makes one episode's returns differ from another's. A baseline that knows them takes
-that noise out of the advantages, without bias, since no decision changes who comes.
+that noise out of the advantages, without bias, since no decision changes which jobs come.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from trainyard.learn.batch import BatchEnv
 from trainyard.learn.episode import Scenario, Source
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.speed import SpeedModel
+from trainyard.model.tolerance import SECONDS
 from trainyard.policy.size.dl2.arrays import Singles
 
 HORIZONS = np.array([1, 2, 3, 4, 6, 8, 12, 16, 32])  # slots
@@ -78,7 +79,7 @@ def traced(scenario: Scenario) -> Trace:
 def coming(trace: Trace, now: float) -> Floats:
     """Jobs, and their work, that come within several horizons."""
     arrivals, sums = trace
-    until = np.searchsorted(arrivals, now + HORIZONS + 1e-9)
-    more = sums[:, until] - sums[:, np.searchsorted(arrivals, now + 1e-9)][:, None]
+    until = np.searchsorted(arrivals, now + HORIZONS + SECONDS)
+    more = sums[:, until] - sums[:, np.searchsorted(arrivals, now + SECONDS)][:, None]
     numbers: Floats = np.log1p(more).ravel()
     return numbers

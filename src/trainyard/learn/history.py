@@ -11,13 +11,13 @@ import numpy as np
 
 from trainyard.core.events import Ended
 from trainyard.model.job import Job
+from trainyard.model.tolerance import ROUGH_PART
 from trainyard.policy.size.dl2.stage import Taken
 from trainyard.state.jobs import Column
 from trainyard.state.snapshot import Snapshot
 
 MOST_NUMBERS = 4_000_000  # of all decisions that are kept
 MOST_FOUND = 3  # times as many jobs as a block has: more that were there when it began are left out
-WHOLE = 1e-6  # of a job's work: less than this left is none
 
 
 class Decided(NamedTuple):
@@ -36,7 +36,7 @@ class Block(NamedTuple):
 
 
 class History:
-    """The last so many blocks of so many jobs, in order of arrival, and the latest decisions."""
+    """The last blocks of jobs, in order of arrival, and the latest decisions."""
 
     def __init__(self, block: int, blocks: int) -> None:
         self.block = block
@@ -70,7 +70,7 @@ class History:
         table = snapshot.table
         seq, arrival_s = table.column(Column.SEQ), float(table.column(Column.ARRIVAL)[row])
         left = snapshot.remaining_samples() / table.column(Column.TOTAL)
-        earlier = np.flatnonzero((seq < seq[row]) & (left > WHOLE))
+        earlier = np.flatnonzero((seq < seq[row]) & (left > ROUGH_PART))
         rows = earlier[np.argsort(seq[earlier])][: MOST_FOUND * self.block].tolist()
         return [replace(shortened(table.jobs[r], float(left[r])), arrival_s=arrival_s) for r in rows]
 
@@ -85,9 +85,9 @@ class History:
     def ended(self, end: Ended) -> None:
         """Correct the work of a job that ended before all of it was done."""
         number = self._number.get(end.job.job_id)
-        if number is not None and end.undone > WHOLE:
+        if number is not None and end.undone > ROUGH_PART:
             at = number - (self.came - len(self.jobs))
-            self.jobs[at] = shortened(self.jobs[at], max(1 - end.undone, WHOLE))
+            self.jobs[at] = shortened(self.jobs[at], max(1 - end.undone, ROUGH_PART))
 
     def blocks(self) -> dict[int, Block]:
         """Return the blocks that are whole; each keeps its number for ever."""

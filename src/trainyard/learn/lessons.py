@@ -70,7 +70,7 @@ def sizes_of(snapshot: Snapshot, ranked: Ints, plan: dict[str, Allocation]) -> S
 def lessons(
     moments: Iterable[Moment], batch: int = 32, features: Features | None = None
 ) -> Iterator[Lessons]:
-    """Yield decisions, up to one of each of so many slots at a time; slots without a choice give none."""
+    """Yield decisions, up to one of each slot at a time; slots without a choice give none."""
     slots, source = Slots(batch, features or Features()), iter(moments)
     aims: list[Sizes | None] = [None] * batch
     while True:

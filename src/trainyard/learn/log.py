@@ -150,9 +150,9 @@ class _Book:
                 running[job_id] = Allocation((Share(self.nodes.ids[0], *held, 0.0, 0.0),))
             else:
                 waiting.add(seq, job_id)
-        free, gpus = Room.all_of(self.nodes), self.cluster.gpus
+        free, up = Room.all_of(self.nodes), np.ones(len(self.nodes.ids), dtype=np.bool_)
         sensitivity = Sensitivity(self.cluster, self.speed)
-        snapshot = Snapshot(now_s, self.nodes, self.speed, table, waiting, running, free, gpus, sensitivity)
+        snapshot = Snapshot(now_s, self.nodes, self.speed, table, waiting, running, free, up, sensitivity)
         ranked = Reselection(self.learner, snapshot).ranked()
         numbers = [gets[table.jobs[row].job_id] for row in ranked.tolist()]
         sizes = Sizes(*np.array(numbers, dtype=np.int64).reshape(-1, 2).T)

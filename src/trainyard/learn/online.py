@@ -28,6 +28,7 @@ from trainyard.learn.background import Background
 from trainyard.learn.history import History
 from trainyard.learn.request import Answer, LearnRequest
 from trainyard.model.rules import Rules
+from trainyard.model.tolerance import ROUGH_PART
 from trainyard.policy.policy import Policy
 from trainyard.policy.size.dl2.arrays import Singles
 from trainyard.policy.size.dl2.stage import Dl2
@@ -36,9 +37,8 @@ from trainyard.state.snapshot import Snapshot
 
 WEIGHTS, VALUES, VERDICTS = "weights.safetensors", "values.safetensors", "verdicts.csv"
 TAKEN, REFUSED, NOTHING = "taken", "refused", "nothing better found"
-JUDGES = 3  # of so many blocks the last one judges, the others are learnt from
+JUDGES = 3  # of this many blocks the last one judges, the others are learnt from
 FEWEST = 2  # blocks that judge in the first lesson
-EARLY = 1e-6  # of a slot
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ class Online:
     def _hear(self, asked_s: float, now_s: float, slot_s: float) -> None:
         """Take the answer if it is time, or if it is there."""
         after = self.learning.after
-        if after is not None and now_s < asked_s + after * slot_s - EARLY * slot_s:
+        if after is not None and now_s < asked_s + after * slot_s - ROUGH_PART * slot_s:
             return
         answer = self.background.answer(wait=after is not None)
         if answer is not None:
@@ -150,7 +150,7 @@ class Online:
             self._judge(answer, asked_s, now_s)
 
     def _judge(self, answer: Answer | str, asked_s: float, now_s: float) -> None:
-        """Use new weights if they do not lose; the file is written before anybody relies on it."""
+        """Use new weights if they do not lose; the file is written before they are used."""
         if isinstance(answer, str):
             verdict = Verdict(self._lesson, asked_s, now_s, 0, math.nan, math.nan, f"lost: {answer}")
         else:

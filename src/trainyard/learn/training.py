@@ -41,7 +41,7 @@ RANGE_EPISODES = 16  # training episodes whose numbers are the ranges of a weigh
 class Training:
     """What to train."""
 
-    teacher: Policy | StrPath | None  # a policy, a decision log, or nobody
+    teacher: Policy | StrPath | None  # a policy, a decision log, or none
     phases: tuple[tuple[float, Split], ...]  # what is trained on, and up to which part of the training
     network: NetworkKind = "set"
     window: int = 20  # jobs that the paper's network sees

@@ -31,7 +31,7 @@ class Split:
 
 
 def excerpts(cluster: Cluster, jobs: Sequence[Job], slot_s: float, length: int) -> Split:
-    """Cut episodes of so many jobs out of one list: of its first part to learn, of later ones to judge."""
+    """Cut episodes out of one list of jobs: of its first part to learn, of later parts to judge."""
     if len(jobs) < 5 * FEWEST:
         raise InputError(f"{len(jobs)} jobs are too few to learn from; give {5 * FEWEST} or more")
     speed = SpeedModel(cluster)

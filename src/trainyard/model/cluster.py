@@ -11,7 +11,7 @@ from trainyard.model.allocation import Allocation, Share
 from trainyard.model.arrays import Floats, Ints
 
 # What a node gets when its file does not say: the server of the Synergy paper (8 GPUs, 24 CPUs, 500 GB),
-# per GPU, with the network of the contract's example.
+# per GPU, with the network of the cluster file's example.
 DEFAULT_GPU_TYPE = "GPU"
 CPUS_PER_GPU = 3.0
 MEMORY_GB_PER_GPU = 62.5
@@ -117,7 +117,7 @@ class NodeTable:
         return counts
 
     def proportional(self, part: tuple[int, int]) -> Allocation:
-        """Return so many GPUs of one node with their share of it: one object for all who ask."""
+        """Return some GPUs of one node with their share of it; equal requests get the same object."""
         found = self._proportional.get(part)
         if found is None:
             i, gpus = part

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from trainyard.model.interned import interned
+from trainyard.model.kind import Content, Kind
 from trainyard.model.profile import Profile
 
 DEFAULT_CHECKPOINT_S = 1800.0
 _set = object.__setattr__
 
 
+class _Kind:
+    """Keeps the kind of a job once it is worked out; it is no field and is not written to files."""
+
+    __slots__ = ("_kind",)
+    _kind: Kind
+
+
 @dataclass(frozen=True, slots=True)
-class Job:
+class Job(_Kind):
     """One training job. Exactly one of `duration_s` and `samples` says how much work it is."""
 
     job_id: str
@@ -43,6 +52,21 @@ class Job:
         _set(self, "particular", own or (self.profile is not None and self.profile.apart))
 
     @property
+    def kind(self) -> Kind:
+        """What it has in common with jobs that are alike, as one object for all of them."""
+        try:
+            return self._kind
+        except AttributeError:
+            limits = self.gpus, self.least_gpus, self.most_gpus, self.gpu_type
+            _set(self, "_kind", interned(Kind, self.content, *limits, self.asked_per_gpu))
+            return self._kind
+
+    @property
+    def content(self) -> Content | None:
+        """What its profile says; None without a profile."""
+        return None if self.profile is None else self.profile.content
+
+    @property
     def elastic(self) -> bool:
         """Whether the job may run with other than the requested GPUs."""
         return self.least_gpus != self.most_gpus
@@ -66,7 +90,7 @@ class Job:
         return cpus, memory_gb
 
     def need(self, gpus: int, servers: int) -> tuple[float, float]:
-        """CPUs and GB that so many workers and parameter servers ask for; nothing where they do not say."""
+        """CPUs and GB that these workers and parameter servers ask for; 0 where they do not say."""
         cpus, memory_gb = self.asked_per_gpu
         need_cpus, need_gb = gpus * (cpus or 0.0), gpus * (memory_gb or 0.0)
         if self.profile is not None and self.profile.apart and self.profile.server is not None:

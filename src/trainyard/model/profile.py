@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from trainyard.model.kind import Content, content_of
+
 Scaling = Literal["strong", "weak"]
 Split = Literal["proportional", "equal"]
 SyncKind = Literal["ring", "ps", "none"]
@@ -151,8 +153,15 @@ class Fit:
     worst_error: float
 
 
+class _Content:
+    """Keeps the content of a profile once it is worked out; it is no field and is not written to files."""
+
+    __slots__ = ("_content",)
+    _content: Content
+
+
 @dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(_Content):
     """What is known of a job's speed.
 
     batch    samples of a step: of the whole job (scaling "strong") or of each worker ("weak")
@@ -175,6 +184,15 @@ class Profile:
     restart_s: float = 10.0
     loss: Loss | None = None
     fit: Fit | None = None
+
+    @property
+    def content(self) -> Content:
+        """What the profile says, as one object for all profiles that say the same."""
+        try:
+            return self._content
+        except AttributeError:
+            object.__setattr__(self, "_content", content_of(self))
+            return self._content
 
     @property
     def serves(self) -> bool:

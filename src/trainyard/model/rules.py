@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TypedDict
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,3 +16,13 @@ class Rules:
     start_s: float = 0.0  # of every job's first start
     seed: int = 0
     until_s: float = math.inf
+
+
+class RuleOptions(TypedDict, total=False):
+    """The same by name, for functions that take rules as keywords."""
+
+    round_s: float | None
+    restart_s: float | None
+    start_s: float
+    seed: int
+    until_s: float

@@ -349,3 +349,7 @@ ZOO: dict[str, ZooEntry] = dict(
         ),
     ]
 )
+
+FOR_OLDER_GPUS = tuple(
+    sorted(name for name in ZOO if name != "llama-7b")
+)  # that one is of 2023, and too large

@@ -139,7 +139,7 @@ ENTRIES: dict[str, Entry] = {
             "market",
             ("size", "place"),
             Market,
-            "a matching market: workers of which GPU types for everybody at once",
+            "a matching market: how many workers of which GPU types, for all jobs at once",
             "Liu et al., TPDS'24",
         ),
         Entry(
@@ -169,7 +169,7 @@ ENTRIES: dict[str, Entry] = {
             "allox",
             ("size", "place"),
             AlloX,
-            "jobs to GPU types by min-cost matching, stops nobody; alpha below 1: the oldest first",
+            "jobs to GPU types by min-cost matching, stops no job; alpha below 1: the oldest first",
             "AlloX, EuroSys'20",
         ),
         Entry(
@@ -198,7 +198,7 @@ ENTRIES: dict[str, Entry] = {
             "tune",
             ("tune",),
             SynergyTune,
-            "CPUs and memory by need, nobody slower than with proportional",
+            "CPUs and memory by need, no job slower than with proportional",
             "Synergy, OSDI'22",
         ),
         Entry(

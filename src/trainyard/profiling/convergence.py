@@ -32,7 +32,7 @@ SETTLED, LEAST_COST = 1e-3, 1e-16  # a round that helps less is the last
 REACH = 3  # neighbours on each side
 FEW = 8  # of fewer points none is left out
 FAR = 5.0  # times the usual error
-LEAST_SCALE = 1e-3  # of the largest loss: errors below it are nobody's fault
+LEAST_SCALE = 1e-3  # of the largest loss: smaller errors say nothing against a curve
 RIDGE = 1e-7  # decides between curves that the points cannot tell apart
 LEAST = 1e-9  # stands for zero where one divides by it
 

@@ -30,7 +30,7 @@ from trainyard.profiling.terms import LEAST_S, PER_SAMPLE, Term, profile_of, sam
 ROUNDS = 40
 HUBER_ROUNDS = 10
 HUBER, TUKEY = 1.5, 4.685  # usual tuning constants, in units of the errors' scale
-LEAST_SCALE = 0.01  # errors of one in a hundred are nobody's fault
+LEAST_SCALE = 0.01  # errors of one in a hundred say nothing against a fit
 MOST_SCALE = 0.1  # else a few samples that contradict each other would all count
 FEW = 8  # of fewer samples none is left out
 OUTLIER = 0.1

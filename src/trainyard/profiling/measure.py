@@ -29,7 +29,7 @@ Waiting = Callable[[float, float], None]  # CPUs, seconds without a report
 
 
 class Listener(NamedTuple):
-    """Who is told of reports and of waiting for them, and how long to wait."""
+    """What to call on a report and while waiting for one, and how long to wait."""
 
     notify: Notify = lambda _cpus, _speed: None
     waiting: Waiting = lambda _cpus, _seconds: None

@@ -51,7 +51,7 @@ class Quota:
         return max(LEAST_WAIT_S, self._budget_s / self._spare)
 
     def pause(self, group: int, now_s: float) -> None:
-        """Let the budget stay as it is until the group, which somebody has stopped, is kept again."""
+        """Let the budget stay as it is while the group is stopped from outside."""
         if self._spare > 0:
             self._account(group, now_s)
             self._now_s = None

@@ -4,7 +4,7 @@ A step of K samples takes K / speed seconds, a sum of unknowns none of which is 
 
     ring   t0 K/w + t1 (w-1) + t2 (w-1)/w + t3        Capes et al. 2019
     sync   a K/w + b + c w/p + d w + e p              servers, Optimus (EuroSys 2018)
-    async  a K/w + b w/p + c w + d p                  servers, nobody waits for the others
+    async  a K/w + b w/p + c w + d p                  servers, no worker waits for the others
 
 K is `batch` with strong scaling and `batch` x w with weak scaling. Optimus gives each worker of an
 asynchronous job a batch of its own, which is weak scaling: a speed of w / (a + b w/p + c w + d p) batches.

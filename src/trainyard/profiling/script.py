@@ -1,4 +1,4 @@
-"""Running somebody's training script: its lines as they come, and its certain end."""
+"""Running a training script: read its lines as they come, and end it for certain."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ class Script:
 
 @contextlib.contextmanager
 def _signals_held() -> Iterator[None]:
-    """Let signals wait until the block is over: one inside Popen would leave a child that nobody knows."""
+    """Let signals wait until the block is over: one inside Popen would leave an unknown child behind."""
     came: list[int] = []
     before = {}
     if threading.current_thread() is threading.main_thread():  # no other one is interrupted

@@ -33,7 +33,7 @@ class Row(NamedTuple):
 
     @property
     def jct_s(self) -> float:
-        """Average completion time; nobody compares with one that is not known."""
+        """Average completion time; NaN if it is not known."""
         value = number(self.summary, "avg_jct_s")
         return value if value > 0 else math.inf
 

@@ -12,7 +12,7 @@ INK, GRID = "#222222", "#DDDDDD"
 
 
 def new_figure(width: float, height: float) -> Any:
-    """Return an empty figure, so many inches wide and high."""
+    """Return an empty figure of this width and height in inches."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:

@@ -16,6 +16,7 @@ import numpy as np
 
 from trainyard.model.arrays import Floats
 from trainyard.model.cluster import Cluster, Node
+from trainyard.model.tolerance import ROUGH_PART
 from trainyard.report.series import Steps, busiest_window, demand_steps
 from trainyard.report.units import duration
 from trainyard.sim.result import Result, Segment
@@ -138,7 +139,7 @@ def choose_window(held: Sequence[Sequence[Segment]], demand: Steps, limit: int) 
     while length > 0 and max(_alive(s, e, start_s, end_s) for s, e in ends) > limit:
         length *= 0.8
         start_s, end_s = busiest_window(demand, length)
-        if length < 1e-6 * (high - low):
+        if length < ROUGH_PART * (high - low):
             break
     return start_s, end_s, (start_s, end_s) == (low, high)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from trainyard.model.tolerance import PART
 from trainyard.report import units
 
 Summary = Mapping[str, object]
@@ -98,11 +99,11 @@ def with_speedup(summaries: Sequence[Summary]) -> list[dict[str, object]]:
 
 
 def winners(summaries: Sequence[Summary], measure: Measure) -> set[int]:
-    """Return who has the best value; nobody when all are alike or nothing is better than anything."""
+    """Return which runs have the best value; none when all are alike or no value is better."""
     values = [number(s, measure.key) for s in summaries]
     finite = [v for v in values if math.isfinite(v)]
     if not finite or not measure.best:
         return set()
     target = min(finite) if measure.best == "low" else max(finite)
-    best = {i for i, v in enumerate(values) if math.isclose(v, target, rel_tol=1e-9)}
+    best = {i for i, v in enumerate(values) if math.isclose(v, target, rel_tol=PART)}
     return best if len(best) < len(values) else set()

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from trainyard.model.arrays import Floats
+from trainyard.model.tolerance import SECONDS
 from trainyard.report import palette, series
 from trainyard.report.gantt import Bar, Gantt, build_gantt
 from trainyard.report.units import DURATION_TICKS, axis_unit
@@ -52,7 +53,7 @@ def significant(values: Floats | Sequence[float], digits: int = 5) -> list[float
 
 def _to_pixels(times: Floats, span_s: float) -> list[float]:
     """Round moments to a hundred-thousandth of the span they are drawn in, wherever it begins."""
-    rounded: list[float] = np.round(times, max(0, 5 - math.floor(math.log10(max(span_s, 1e-9))))).tolist()
+    rounded: list[float] = np.round(times, max(0, 5 - math.floor(math.log10(max(span_s, SECONDS))))).tolist()
     return rounded
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from trainyard.errors import InputError
 from trainyard.files.output import prepare_out_dir, write_bytes_atomic
+from trainyard.model.tolerance import SECONDS
 from trainyard.report import palette, series
 from trainyard.report.canvas import INK, clean, new_figure, plain, png_bytes
 from trainyard.report.gantt import Gantt, build_gantt
@@ -160,7 +161,7 @@ def _draw_bars(axes: Any, chart: Gantt, bars: Sequence[Any], colours: dict[str, 
     ]
     fills = [colours.get(b.job_id, palette.OTHER_FILL) for b in bars]
     axes.add_collection(PolyCollection(boxes, facecolors=fills, edgecolors="white", linewidths=0.3))
-    axes.set_xlim(chart.start_s / unit_s, max(chart.end_s, chart.start_s + 1e-9) / unit_s)
+    axes.set_xlim(chart.start_s / unit_s, max(chart.end_s, chart.start_s + SECONDS) / unit_s)
     axes.set_ylim(-0.5, chart.top + 0.5)
     axes.set_yticks(
         [band.centre for band in chart.bands], [plain(band.node.node_id) for band in chart.bands], fontsize=7

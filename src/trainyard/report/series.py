@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trainyard.model.arrays import Floats, Ints
+from trainyard.model.tolerance import FINE_PART, SECONDS
 from trainyard.report.units import duration
 from trainyard.sim.result import Result
 
@@ -95,7 +96,7 @@ def keep_extremes(steps: Steps, limit: int = MAX_POINTS) -> Steps:
     if time_s.size <= limit:
         return steps
     stretches = max(limit // 4, 1)
-    span = max(float(time_s[-1] - time_s[0]), 1e-12)
+    span = max(float(time_s[-1] - time_s[0]), SECONDS)
     stretch = np.minimum((time_s - time_s[0]) / span * stretches, stretches - 1).astype(np.int64)
     first = np.flatnonzero(np.diff(stretch, prepend=-1))
     last = np.append(first[1:], time_s.size) - 1
@@ -185,5 +186,5 @@ def busiest_window(steps: Steps, length_s: float) -> tuple[float, float]:
     # The best window begins or ends where the level changes.
     starts = np.unique(np.clip(np.concatenate((edges, edges - length_s)), low, high - length_s))
     held = np.interp(starts + length_s, edges, total) - np.interp(starts, edges, total)
-    best = float(starts[int(np.argmax(held >= held.max() * (1 - 1e-12)))])
+    best = float(starts[int(np.argmax(held >= held.max() * (1 - FINE_PART)))])
     return best, best + length_s

@@ -57,7 +57,7 @@ def comparison_table(summaries: Sequence[Summary], *, width: int = 120) -> Table
         table.add_row(Text(_fold(name)), *paper, *(cells[column][i] for column in shown))
     if left_out:
         table.caption = "A wider terminal also shows " + ", ".join(
-            c.heading.replace("/\n", "/").replace("\n", " ") for c in left_out
+            c.heading.replace("/\n", "/").replace("-\n", "").replace("\n", " ") for c in left_out
         )
         table.caption_justify = "left"
     return table

@@ -36,6 +36,7 @@ from trainyard.model.cluster import Cluster
 from trainyard.model.job import Job
 from trainyard.model.rules import Rules
 from trainyard.model.speed import SpeedModel
+from trainyard.model.tolerance import COUNT
 from trainyard.policy.policy import Policy
 from trainyard.sim.failures import Failure
 from trainyard.sim.recorder import Recorder, TimedPolicy, so_far
@@ -153,7 +154,7 @@ class Simulator:
             self._watcher.deciding(self.yard.snapshot(at))
         if instructions := self.yard.handle(DecisionDue(at)):
             self._carry_out(instructions)
-        # With nobody running and nothing to come another round would decide the same.
+        # With no job running and nothing to come, another round would decide the same.
         if round_s is not None and (self.yard.target or self._next_time() < math.inf):
             self._plan_round(round(at / round_s) + 1, round_s)
         self._note_levels(at)
@@ -193,7 +194,7 @@ class Simulator:
     def _round_begins(self, at: float, round_s: float) -> bool:
         """Whether a round begins now; if not, see to it that the next one will be there."""
         rounds = at / round_s
-        if abs(rounds - round(rounds)) < 1e-9:
+        if abs(rounds - round(rounds)) < COUNT:
             return True
         self._plan_round(math.ceil(rounds), round_s)
         return False

@@ -1,4 +1,4 @@
-"""What a run gives back: outcomes per job, the timeline, the story, and the summary of the contract."""
+"""What a run gives back: outcomes per job, the timeline, the story, and the summary."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from trainyard.core.story import Change, Story
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.cluster import Cluster
+from trainyard.model.fairness import jain
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ class Result:
         return segments(self.story, self.end_s)
 
     def summary(self) -> dict[str, object]:
-        """Return the keys of the contract, in its order."""
+        """Return the summary's keys, in the order of `simulate --json`."""
         return summarise(self)
 
 
@@ -104,13 +105,6 @@ def segments(story: Story, end_s: float) -> Iterator[Segment]:
             open_[change.job_id] = change
     for began in open_.values():
         yield from close(began, end_s)
-
-
-def jain(values: Floats) -> float:
-    """Jain's fairness index, (sum x)^2 / (n sum x^2): 1 when all are equal."""
-    if not values.size:
-        return 1.0
-    return float(values.sum() ** 2 / (values.size * np.square(values).sum()))
 
 
 def _percentiles(values: Floats, *points: float) -> list[float]:
@@ -151,6 +145,6 @@ def summarise(result: Result) -> dict[str, object]:
         "wall_s": result.wall_s,
         "finish_time_fairness_avg": float(fairness.mean()) if jct.size else float("nan"),
         "finish_time_fairness_max": float(fairness.max()) if jct.size else float("nan"),
-        "jain_index": jain(fairness),
+        "jain_index": float(jain(fairness)),
         "fallback_share": sum(result.left_to.values()) / max(result.decision_ms.size, 1),
     }

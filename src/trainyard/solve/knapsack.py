@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from trainyard.model.arrays import Floats, Ints
+from trainyard.model.tolerance import PART, WHOLE_SHARE
 from trainyard.solve.program import NO_ROWS, Rows, maximise
 
 Mask = npt.NDArray[np.bool_]
 Knapsack = Callable[[Floats, Floats, Floats], Mask]
 
-NEARLY_ONE = 1e-7  # below one: one
-ROUNDING = 1e-9  # of the capacity
+NEGLIGIBLE = 1e-9  # of the largest value: the solver takes it or leaves it
 
 
 def exact(values: Floats, weights: Floats, capacity: Floats) -> Mask:
@@ -42,7 +42,7 @@ def frieze_clarke(values: Floats, weights: Floats, capacity: Floats, k: int) -> 
     sets = (combinations(range(worthy.size), length) for length in range(min(k, worthy.size) + 1))
     for chosen in chain.from_iterable(sets):
         taken = np.array(chosen, dtype=np.int64)
-        left = capacity * (1 + ROUNDING) - weights[taken].sum(axis=0)
+        left = capacity * (1 + PART) - weights[taken].sum(axis=0)
         if (left < 0).any():
             continue
         rest = (values <= values[taken].min(initial=np.inf)) & (weights <= left).all(axis=1)
@@ -69,7 +69,7 @@ def lp_rounded(values: Floats, weights: Floats, capacity: Floats) -> Mask:
 
 def fill(taken: Mask, order: Ints, weights: Floats, capacity: Floats) -> None:
     """Take more jobs in this order, as long as there is room for them."""
-    left = capacity * (1 + ROUNDING) - weights[taken].sum(axis=0)
+    left = capacity * (1 + PART) - weights[taken].sum(axis=0)
     waiting = order[~taken[order]]
     while (waiting := waiting[(weights[waiting] <= left).all(axis=1)]).size:
         first, waiting = waiting[0], waiting[1:]
@@ -115,4 +115,14 @@ def _program(values: Floats, weights: Floats, capacity: Floats, integer: bool = 
     at_most = Rows(row.ravel(), column.ravel(), parts.ravel(), np.ones(parts.shape[1]))
     x = maximise(values, at_most, NO_ROWS, np.ones(values.size), integer)
     assert x is not None  # nothing at all is always possible
-    return np.flatnonzero(x > 1 - NEARLY_ONE)
+    counts = values > NEGLIGIBLE * values.max()
+    return np.flatnonzero(counts & (_last_of_alike(x, values, parts) > 1 - WHOLE_SHARE))
+
+
+def _last_of_alike(x: Floats, values: Floats, parts: Floats) -> Floats:
+    """Give what jobs that are alike get to the last of them: another version of the solver picks others."""
+    _, alike = np.unique(np.column_stack([values, parts]), axis=0, return_inverse=True)
+    in_order, by_amount = np.argsort(alike, kind="stable"), np.lexsort((x, alike))
+    dealt = np.empty_like(x)
+    dealt[in_order] = x[by_amount]
+    return dealt

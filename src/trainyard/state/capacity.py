@@ -1,10 +1,11 @@
-"""Workers by GPU type: what jobs hold and held, and what there is."""
+"""What the cluster has, as far as it is up, and what jobs hold and held of its GPU types."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
+from trainyard.model.tolerance import CPUS_GB
 from trainyard.state.jobs import Column
 from trainyard.state.snapshot import Snapshot
 
@@ -18,12 +19,21 @@ def held_mix(snapshot: Snapshot) -> Ints:
     return mix
 
 
-def up_by_type(snapshot: Snapshot, held: Ints) -> Ints:
-    """GPUs of each type on all nodes that are not down, given what jobs hold."""
-    nodes = snapshot.nodes
-    free = np.bincount(nodes.type, weights=snapshot.free.gpus, minlength=len(nodes.types))
-    there: Ints = free.astype(np.int64) + held.sum(axis=0)
-    return there
+def up_capacity(snapshot: Snapshot) -> tuple[float, float, float]:
+    """GPUs, CPUs and GB of memory of all nodes that are up; never 0, so that parts of them are numbers."""
+    nodes, up = snapshot.nodes, snapshot.up
+    return (
+        max(float(snapshot.up_gpus), 1.0),
+        max(float(nodes.cpus[up].sum()), CPUS_GB),
+        max(float(nodes.memory_gb[up].sum()), CPUS_GB),
+    )
+
+
+def up_by_type(snapshot: Snapshot) -> Ints:
+    """GPUs of each type on all nodes that are up."""
+    nodes, up = snapshot.nodes, snapshot.up
+    there = np.bincount(nodes.type[up], weights=nodes.gpus[up], minlength=len(nodes.types))
+    return there.astype(np.int64)
 
 
 def seconds_by_type(snapshot: Snapshot, held: Ints) -> Floats:

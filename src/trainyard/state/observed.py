@@ -23,7 +23,7 @@ class Observed:
         self.loss_fits: dict[str, tuple[int, int]] = {}  # -> number of losses, epochs to converge
 
     def ran(self, job_id: str, size: tuple[int, int], seconds: float, samples: float) -> None:
-        """A job ran at this size for so long and did so many samples."""
+        """A job ran at this size for some seconds and did some samples."""
         _add(self._ran.setdefault(job_id, {}), size, seconds, samples)
 
     def held(self, job_id: str, workers: list[int], seconds: float) -> None:

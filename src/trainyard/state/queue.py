@@ -14,7 +14,7 @@ class Waiting:
     def __init__(self) -> None:
         self.blocked: str | None = None  # who came first and found no place, if that was found out
         self.lines: object = None  # the same jobs as an order keeps them sorted from decision to decision
-        self.journal: list[str] | None = None  # who came or went, if somebody wants to know
+        self.journal: list[str] | None = None  # which jobs came or went, if a reader wants to know
         self._entries: list[tuple[float, str]] = []
         self._first = 0  # entries before this one are gone
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from trainyard.model.allocation import Allocation, Plan
-from trainyard.model.arrays import Floats, Ints
+from trainyard.model.arrays import Floats, Ints, Mask
 from trainyard.model.cluster import NodeTable
 from trainyard.model.job import Job
 from trainyard.model.rules import Rules
@@ -35,7 +35,7 @@ class Snapshot:
     waiting: Waiting
     target: dict[str, Allocation]
     free: Room
-    up_gpus: int  # GPUs of all nodes that are not down
+    up: Mask  # nodes that are not down; replaced, never written to, when that changes
     sensitivity: Sensitivity
     met: float = 0.0  # integral of the number of active jobs over time
     rules: Rules = field(default_factory=Rules)
@@ -43,10 +43,12 @@ class Snapshot:
     notes: dict[str, Floats] = field(
         default_factory=dict
     )  # where a stage left off: a start for its next decision
-    still: bool = False  # nobody got or lost anything since the last decision
+    still: bool = False  # no job got or lost anything since the last decision
+    up_gpus: int = field(init=False)  # GPUs of all nodes that are up
     unchanged: Plan = field(init=False)  # the plan that leaves everything as it is
 
     def __post_init__(self) -> None:
+        self.up_gpus = int(self.nodes.gpus[self.up].sum())
         self.unchanged = Plan(self.target)
 
     def fork(self) -> Snapshot:

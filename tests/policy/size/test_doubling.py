@@ -18,8 +18,9 @@ from trainyard.model.profile import Profile, Tables
 from trainyard.model.rules import Rules
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.size.doubling import double, liked
+from trainyard.policy.size.growth import Grower
 from trainyard.policy.size.hysteresis import kept
-from trainyard.policy.size.optimus import Growth, grow
+from trainyard.policy.size.optimus import one_by_one
 
 RING = {1: 368, 2: 232, 4: 126, 8: 84}  # minutes of the paper's job as remembered: ring.md, B7
 
@@ -44,18 +45,8 @@ def by_doubling(works, speeds, gpus):
 def by_one(works, speeds, gpus):
     """Optimus' one at a time, with workers only."""
     worker, none = (1 / gpus, 0.0, 0.0), (0.0, 0.0, 0.0)
-    growths = [
-        Growth(
-            q,
-            np.array([[np.inf], *([1 / f(w)] for w in range(1, gpus + 1))]),
-            (1, 0),
-            (gpus, 0),
-            worker,
-            none,
-        )
-        for q, f in zip(works, speeds, strict=True)
-    ]
-    return grow(growths)[:, 0]
+    tables = [np.array([[0.0], *([f(w)] for w in range(1, gpus + 1))]) for f in speeds]
+    return one_by_one([Grower(table, (1, 0), worker, none) for table in tables], works, {})[:, 0]
 
 
 def cost(works, speeds, sizes):

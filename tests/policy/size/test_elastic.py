@@ -8,6 +8,8 @@ from itertools import product
 import pytest
 
 from conftest import ORDERS, checked
+from trainyard.core.events import DecisionDue
+from trainyard.core.yard import Yard
 from trainyard.errors import InputError
 from trainyard.model.cluster import Cluster, Node, uniform_cluster
 from trainyard.model.job import Job
@@ -50,6 +52,12 @@ def test_every_size_with_every_order_and_tune(size):
     for order, tune in product(ORDERS, TUNES):
         result = checked(cluster, JOBS, f"{order}+{size}+{tune}")
         assert result.summary()["completed"] == len(JOBS), (order, tune)
+
+
+@pytest.mark.parametrize("size", [*SIZES, "drf(demand=best)"])
+def test_nobody_is_there(size):
+    yard = Yard(uniform_cluster(2), parse_policy(size).decide)
+    assert yard.handle(DecisionDue(0.0)) == []
 
 
 def test_elastic_sizes_use_what_fixed_ones_leave_idle():

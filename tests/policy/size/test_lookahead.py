@@ -10,7 +10,8 @@ from grower_cases import a_grower, profiles
 from trainyard.model.cluster import Cluster, Node, uniform_cluster
 from trainyard.model.job import Job
 from trainyard.model.profile import Demand, Profile, Sync, Tables
-from trainyard.policy.size.lookahead import Grower, look_ahead
+from trainyard.policy.size.growth import Grower
+from trainyard.policy.size.lookahead import look_ahead
 
 
 def by_definition(growers, ahead):

@@ -16,7 +16,8 @@ from trainyard.model.job import Job
 from trainyard.model.profile import Compute, Demand, Loss, Profile, Sync
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.place.even import Even
-from trainyard.policy.size.optimus import Growth, grow
+from trainyard.policy.size.growth import Grower
+from trainyard.policy.size.optimus import one_by_one
 from trainyard.policy.stages import Request
 from trainyard.state.beliefs import Learned, Told
 from trainyard.state.jobs import Column
@@ -31,41 +32,34 @@ SERVED = Profile(
 )
 
 
-def pace(a, b, c, d, e, most=8):
-    """Seconds per sample of Optimus' synchronous speed function, by workers and servers."""
+def served(a, b, c, d, e, worker, server, most=8):
+    """A job with Optimus' synchronous speed function, by workers and servers."""
     w, p = np.indices((most + 1, most + 1))
     with np.errstate(divide="ignore", invalid="ignore"):
-        seconds = a / w + b + c * w / p + d * w + e * p
-    return np.where((w > 0) & (p > 0), seconds, np.inf)
+        speeds = 1.0 / (a / w + b + c * w / p + d * w + e * p)
+    return Grower(np.where((w > 0) & (p > 0), speeds, 0.0), (1, 1), worker, server)
 
 
-def jobs_like(rng, count, gpus, cpus):
-    worker, server = (1 / gpus, 2 / cpus, 0.0), (0.0, 1 / cpus, 0.0)
-    return [
-        Growth(rng.uniform(1, 10), pace(*rng.uniform(0.1, 2.0, 5)), (1, 1), (8, 8), worker, server)
-        for _ in range(count)
-    ]
-
-
-def total_s(growths, sizes):
-    return sum(g.left * g.pace[w][p] for g, (w, p) in zip(growths, sizes, strict=True))
+def total_s(growers, left, sizes):
+    return sum(work / g.speeds[w][p] for g, work, (w, p) in zip(growers, left, sizes, strict=True))
 
 
 def test_near_the_optimum(capsys):
     """No bound is proven: the ratio to exhaustive search is printed, and small where curves are smooth."""
     rng, ratios, gpus, cpus = np.random.default_rng(5), [], 6, 16
     for _ in range(25):
-        growths = jobs_like(rng, 2, gpus, cpus)
-        sizes = grow(growths)
+        left, factors = rng.uniform(1, 10, 2).tolist(), rng.uniform(0.1, 2.0, (2, 5))
+        growers = [served(*each, (1 / gpus, 2 / cpus, 0.0), (0.0, 1 / cpus, 0.0)) for each in factors]
+        sizes = one_by_one(growers, left, {})
         assert sizes[:, 0].sum() <= gpus
         assert (2 * sizes[:, 0] + sizes[:, 1]).sum() <= cpus
         shapes = [(w, p) for w, p in product(range(1, 9), repeat=2) if 2 * w + p <= cpus]
         best = min(
-            total_s(growths, pair)
+            total_s(growers, left, pair)
             for pair in product(shapes, repeat=2)
             if sum(w for w, _ in pair) <= gpus and sum(2 * w + p for w, p in pair) <= cpus
         )
-        ratios.append(total_s(growths, sizes) / best)
+        ratios.append(total_s(growers, left, sizes) / best)
     with capsys.disabled():
         print(f" optimus / optimum: mean {np.mean(ratios):.4f}, worst {max(ratios):.3f}", end="")
     assert min(ratios) > 1 - 1e-9
@@ -73,12 +67,12 @@ def test_near_the_optimum(capsys):
 
 
 def test_one_job_alone_stops_where_nothing_is_gained():
-    growth = Growth(1.0, pace(8.0, 0.1, 0.5, 0.05, 0.02), (1, 1), (8, 8), (0.01, 0.0, 0.0), (0.0, 0.01, 0.0))
-    ((workers, servers),) = grow([growth]).tolist()
-    now = growth.pace[workers][servers]
+    grower = served(8.0, 0.1, 0.5, 0.05, 0.02, (0.01, 0.0, 0.0), (0.0, 0.01, 0.0))
+    ((workers, servers),) = one_by_one([grower], [1.0], {}).tolist()
+    now = grower.speeds[workers][servers]
     assert (workers, servers) > (1, 1)
     assert all(
-        growth.pace[w][p] >= now
+        grower.speeds[w][p] <= now
         for w, p in ((workers + 1, servers), (workers, servers + 1))
         if max(w, p) <= 8
     )
@@ -86,8 +80,18 @@ def test_one_job_alone_stops_where_nothing_is_gained():
 
 def test_who_finds_no_room_waits():
     small = (0.5, 0.0, 0.0), (0.0, 0.5, 0.0)
-    growths = [Growth(1.0, pace(1, 1, 1, 1, 1), (1, 1), (2, 2), *small) for _ in range(3)]
-    assert grow(growths).tolist() == [[1, 1], [1, 1], [0, 0]]
+    growers = [served(1, 1, 1, 1, 1, *small, most=2) for _ in range(3)]
+    assert one_by_one(growers, [1.0] * 3, {}).tolist() == [[1, 1], [1, 1], [0, 0]]
+
+
+def test_a_trial_comes_before_growth_and_stays_as_it_is():
+    """Both start with one task of each; the second one's trial takes all that is left."""
+    tenth = (0.1, 0.0, 0.0), (0.0, 0.1, 0.0)
+    growers = [served(8.0, 0.1, 0.5, 0.05, 0.02, *tenth) for _ in range(2)]
+    assert one_by_one(growers, [9.0, 1.0], {1: (9, 9)}).tolist() == [[1, 1], [9, 9]]
+    assert one_by_one(growers, [9.0, 1.0], {1: (1, 1)})[1].tolist() == [1, 1]
+    grown = one_by_one(growers, [9.0, 1.0], {})
+    assert one_by_one(growers, [9.0, 1.0], {1: (10, 9)}).tolist() == grown.tolist()  # no room for that one
 
 
 def test_workers_and_servers_come_from_the_model():

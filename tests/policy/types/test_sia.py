@@ -98,7 +98,7 @@ def test_no_choice_of_configurations_is_better(seed, later_s):
     best = min(total for total in totals if total is not None)
     ranked = np.array([snapshot.table.row_of[job.job_id] for job in jobs])
     held = held_mix(snapshot)
-    mix = parse_policy("sia").size.assign(snapshot, ranked, held[ranked], up_by_type(snapshot, held))
+    mix = parse_policy("sia").size.assign(snapshot, ranked, held[ranked], up_by_type(snapshot))
     chosen = []
     for job, row in zip(jobs, mix.tolist(), strict=True):
         own = next(((t, n) for t, n in enumerate(row) if n), None)

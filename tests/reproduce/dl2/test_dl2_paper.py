@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from conftest import checked, one_by_one
+from trainyard.learn.episode import Scenario
 from trainyard.learn.settings.paper_jobs import (
     KINDS,
     Setting,
@@ -17,7 +18,6 @@ from trainyard.learn.settings.paper_jobs import (
     validation_traces,
 )
 from trainyard.learn.settings.ring_jobs import RING_SETTINGS, RingSetting
-from trainyard.model.speed import SpeedModel
 from trainyard.policy.policy import Policy
 from trainyard.policy.size.lookahead import Lookahead
 from trainyard.policy.stages import Size
@@ -112,7 +112,7 @@ def test_the_bound_is_that_of_a_job_alone():
     setting = Setting(20, 1, 3, 1000)
     job = dl2_job(setting, kind, "a", 0, measured(kind))
     cluster = dl2_cluster(setting.nodes)
-    bound = bound_slots([job], setting.slot_s, SpeedModel(cluster))
+    bound = bound_slots(Scenario(cluster, [job], setting.slot_s))
     result = checked(cluster, [job], Policy("ahead", size=Lookahead(ahead=16)), round_s=setting.slot_s)
     assert result.outcomes.jct_s[0] / setting.slot_s == pytest.approx(bound)
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from trainyard.model.speed import SpeedModel
+from trainyard.model.zoo import FOR_OLDER_GPUS
 from trainyard.reproduce.market.online import POLICIES, Online, Outcome, tables, tasks
-from trainyard.reproduce.market.workload import MODELS, MOST_GPUS, SIZES, Workload, mixed_cluster, mixed_jobs
+from trainyard.reproduce.market.workload import MOST_GPUS, SIZES, Workload, mixed_cluster, mixed_jobs
 
 
 def test_the_same_seed_draws_the_same_jobs():
@@ -36,7 +37,7 @@ def test_jobs_are_as_described():
     assert float((minutes > 0.2 * 1000).mean()) == pytest.approx(0.2, abs=0.03)
     assert minutes[sizes == 8].mean() > 3 * minutes[sizes == 1].mean()  # who has more work asks for more
     assert {(job.least_gpus, job.most_gpus) for job in jobs} == {(1, MOST_GPUS)}
-    assert {job.model for job in jobs} == set(MODELS)
+    assert {job.model for job in jobs} == set(FOR_OLDER_GPUS)
 
 
 def test_the_cluster_has_as_many_gpus_of_each_type():

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from conftest import one_by_one
-from trainyard.policy.size.smd.inner import completion_s
 from trainyard.policy.size.smd.offline import best_numbers
+from trainyard.policy.size.smd.problem import (
+    completion_s,
+)
 from trainyard.reproduce import study
 from trainyard.reproduce.findings import write_findings
 from trainyard.reproduce.smd import interval

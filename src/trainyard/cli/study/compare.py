@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -9,19 +10,10 @@ import typer
 from trainyard.cli import options as o
 
 
+@o.with_run
 def compare(
-    cluster: o.ClusterFile,
-    jobs: o.JobsFile,
+    run: Callable[[], o.Run],
     policies: Annotated[str, typer.Option(help="Policies, separated by commas.", metavar="P1,P2,...")],
-    round_s: o.RoundS = None,
-    restart_s: o.RestartS = None,
-    start_s: o.StartS = 0.0,
-    profiles: o.Profiles = None,
-    seed: o.Seed = 0,
-    until_s: o.UntilS = None,
-    failures: o.Failures = None,
-    mtbf_h: o.MtbfH = None,
-    repair_h: o.RepairH = 1.0,
     out: o.Out = None,
     json_: o.Json = False,
 ) -> None:
@@ -32,14 +24,12 @@ def compare(
     from trainyard.sim.parallel import run_all
 
     chosen = parse_policies(policies)
-    settings = o.read_options(round_s, restart_s, start_s, seed, until_s)
-    yard, work = o.read_inputs(cluster, jobs, profiles)
-    broken = o.read_failures(yard, failures, mtbf_h, repair_h, seed)
+    cluster, jobs, rules, failures = run()
     if out is not None:
         require_plots()  # before hours of simulation, not after
     directory = prepare_out_dir(out) if out is not None else None
-    with progress_bars([p.name for p in chosen], len(work)) as bars:
-        results = run_all(yard, work, chosen, settings, broken, bars)
+    with progress_bars([p.name for p in chosen], len(jobs)) as bars:
+        results = run_all(cluster, jobs, chosen, rules, failures, bars)
     summaries = [result.summary() for result in results]
     if json_:
         print_json(summaries)

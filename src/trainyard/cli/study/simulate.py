@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,19 +16,10 @@ if TYPE_CHECKING:
     from trainyard.policy.policy import Policy
 
 
+@o.with_run
 def simulate(
-    cluster: o.ClusterFile,
-    jobs: o.JobsFile,
+    run: Callable[[], o.Run],
     policy: Annotated[str, typer.Option(help="Stage names joined by +, see `trainyard policies`.")] = "fifo",
-    round_s: o.RoundS = None,
-    restart_s: o.RestartS = None,
-    start_s: o.StartS = 0.0,
-    profiles: o.Profiles = None,
-    seed: o.Seed = 0,
-    until_s: o.UntilS = None,
-    failures: o.Failures = None,
-    mtbf_h: o.MtbfH = None,
-    repair_h: o.RepairH = 1.0,
     out: o.Out = None,
     learn_online: Annotated[
         str | None,
@@ -46,13 +37,14 @@ def simulate(
     from trainyard.sim.clock import Simulator
 
     chosen = parse_policy(policy)
-    settings = o.read_options(round_s, restart_s, start_s, seed, until_s)
-    yard, work = o.read_inputs(cluster, jobs, profiles)
-    broken = o.read_failures(yard, failures, mtbf_h, repair_h, seed)
+    cluster, jobs, rules, failures = run()
     directory = prepare_out_dir(out) if out is not None else None
-    with _learning(chosen, round_s, learn_online) as online, progress_bars([chosen.name], len(work)) as bars:
+    with (
+        _learning(chosen, rules.round_s, learn_online) as online,
+        progress_bars([chosen.name], len(jobs)) as bars,
+    ):
         simulator = Simulator(
-            yard, work, chosen, settings, broken, lambda done: bars(0, done), watcher=online
+            cluster, jobs, chosen, rules, failures, lambda done: bars(0, done), watcher=online
         )
         result = simulator.run()
     if directory is not None:

@@ -134,8 +134,7 @@ def episodes(
     positive("--slot-s", slot_s)
     if episode_jobs < FEWEST:
         raise InputError(f"--episode-jobs {episode_jobs}: give {FEWEST} or more")
-    yard, work = o.read_inputs(cluster, jobs, profiles)
-    return excerpts(yard, work, slot_s, episode_jobs)
+    return excerpts(*o.read_inputs(cluster, jobs, profiles), slot_s, episode_jobs)
 
 
 def _teacher(text: str) -> Policy | str | None:

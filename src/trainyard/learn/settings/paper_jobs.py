@@ -4,7 +4,7 @@ A node there has 8 CPU slots and 8 GPU slots (4 of them are one GPU), and the wo
 use no GPU. Our workers always sit on a GPU each, so a node here has 4 GPUs that stand for seats, which never
 run out before its 8 CPUs do (every task takes 2), and its 8 GB of memory stand for the GPU slots.
 
-Speeds are those that the authors measured (`dl2_speeds`); between them, and where a measurement failed, a
+Speeds are those that the authors measured (`paper_speeds`); between them, and where a measurement failed, a
 linear radial basis function tells, as in the public simulator.
 """
 
@@ -28,7 +28,7 @@ GPU_TYPE = "slot"
 NETWORK_GBPS = 10.0  # inside a node too: where a task sits makes no difference to its speed
 SEATS, CPUS, GPU_SLOTS = 4, 8.0, 8.0  # of a node
 TASK_CPUS, WORKER_GPU_SLOTS = 2.0, 4.0
-OFFSETS = 5  # a trace begins at one of the first so many slots of the pattern
+OFFSETS = 5  # a trace begins at one of this many first slots of the pattern
 PATTERN_SLOTS = 100  # of the uniform and Poisson patterns
 VALIDATION_SEED = 9973
 HELD_OUT_SEED = 3_000_000_000  # from here on for reporting only: nothing is learnt or chosen on these traces
@@ -105,7 +105,7 @@ SETTINGS = {
 
 
 def dl2_cluster(nodes: int) -> Cluster:
-    """So many nodes of the paper's kind."""
+    """Nodes of the paper's kind."""
     return Cluster(
         f"dl2-{nodes}",
         tuple(

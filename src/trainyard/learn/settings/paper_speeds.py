@@ -2,7 +2,7 @@
 
 Samples/s of the whole job, to three digits: the measurements of up to 16 workers (columns) and servers (rows)
 that the public DL2 simulator carries (config_speed.txt). Of resnet-50 and vgg-16 there are all sizes, of the
-others only odd numbers of both. Nobody had more than 24 tasks, or 12 workers with GPUs, and nine measurements
+others only odd numbers of both. No job had more than 24 tasks, or 12 workers with GPUs, and nine measurements
 failed. What matters most: batches are small and fixed, so that further workers hurt and servers help, though
 not every single one does.
 """

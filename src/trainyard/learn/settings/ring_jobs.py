@@ -17,7 +17,7 @@ import numpy as np
 from trainyard.model.cluster import Cluster, uniform_cluster
 from trainyard.model.job import Job
 from trainyard.model.profile import Profile
-from trainyard.model.zoo import ZOO
+from trainyard.model.zoo import FOR_OLDER_GPUS, ZOO
 from trainyard.trace.presets import Preset, preset
 from trainyard.trace.workload import Asked
 
@@ -25,8 +25,7 @@ GPUS_PER_NODE, GPU_TYPE = 8, "V100"
 NETWORK_GBPS = 100.0  # InfiniBand
 LONGEST_S = 6 * 3600.0
 MOST_REQUESTED = 32  # GPUs of one job; Philly has one in 2,000 with more
-FACTOR = 8  # a job may have so many times the GPUs it asked for: one GPU becomes a node
-MODELS = tuple(sorted(name for name in ZOO if name != "llama-7b"))  # none of that size in 2017
+FACTOR = 8  # a job may have this many times the GPUs it asked for: one GPU becomes a node
 LARGEST_BURST = 646 / 3205  # jobs that came together in Philly, for each of its GPUs
 MEASURED = 100_000  # jobs that tell the mean work
 
@@ -45,7 +44,7 @@ RING_SETTINGS = {"ring16": RingSetting(16, 240), "ring64": RingSetting(64, 960)}
 
 
 def philly_cluster(nodes: int) -> Cluster:
-    """So many nodes of 8 V100s, with Philly's network between them."""
+    """Nodes of 8 V100s, with Philly's network between them."""
     plain = uniform_cluster(nodes, GPUS_PER_NODE, GPU_TYPE, f"philly-{nodes}")
     return replace(plain, nodes=tuple(replace(node, network_gbps=NETWORK_GBPS) for node in plain.nodes))
 
@@ -58,10 +57,10 @@ def philly_jobs(setting: RingSetting, seed: int) -> list[Job]:
     batches = replace(philly.arrivals.batches, tail_max=max(LARGEST_BURST * gpus, 11.0))
     stream = replace(philly.arrivals, hourly=hourly * (per_h / hourly.mean()), batches=batches)
     arrivals = stream.draw(setting.jobs, rng)
-    demand, models = _demand(philly, setting.jobs, rng), rng.choice(len(MODELS), setting.jobs)
+    demand, models = _demand(philly, setting.jobs, rng), rng.choice(len(FOR_OLDER_GPUS), setting.jobs)
     columns = (arrivals - arrivals[0], demand.gpus, demand.duration_s, models)
     return [
-        _job(f"job{i:03}", MODELS[model], arrival, asked, duration)
+        _job(f"job{i:03}", FOR_OLDER_GPUS[model], arrival, asked, duration)
         for i, (arrival, asked, duration, model) in enumerate(
             zip(*(column.tolist() for column in columns), strict=True)
         )
@@ -83,7 +82,7 @@ def _job(job_id: str, model: str, arrival_s: float, gpus: int, duration_s: float
 
 @cache
 def _profile(model: str, gpus: int) -> Profile:
-    """A model of the zoo with the batch of so many GPUs, whatever it runs on."""
+    """A model of the zoo with the batch of these GPUs, at any size."""
     own = ZOO[model].profile
     batch = own.batch * gpus if own.scaling == "weak" else own.batch
     return replace(own, batch=batch, scaling="strong")

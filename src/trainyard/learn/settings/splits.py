@@ -9,10 +9,11 @@ import numpy as np
 from trainyard.errors import InputError, did_you_mean
 from trainyard.learn.episode import Scenario, Source
 from trainyard.learn.settings.paper_jobs import HELD_OUT_SEED, SETTINGS, Setting, dl2_cluster, dl2_trace
-from trainyard.learn.settings.ring_jobs import MODELS, RING_SETTINGS, RingSetting, philly_cluster, philly_jobs
+from trainyard.learn.settings.ring_jobs import RING_SETTINGS, RingSetting, philly_cluster, philly_jobs
 from trainyard.learn.workload import Split, mixed
 from trainyard.model.cluster import Cluster
 from trainyard.model.speed import SpeedModel
+from trainyard.model.zoo import FOR_OLDER_GPUS
 
 AnySetting = Setting | RingSetting
 ALL: dict[str, AnySetting] = {**SETTINGS, **RING_SETTINGS}
@@ -37,7 +38,9 @@ def split_of(setting: AnySetting) -> Split:
     def source(first: int) -> Source:
         return lambda number: episode(setting, (first + number) % SEEDS)
 
-    names = MODELS if isinstance(setting, RingSetting) else tuple(kind.model for kind in setting.kinds)
+    names = (
+        FOR_OLDER_GPUS if isinstance(setting, RingSetting) else tuple(kind.model for kind in setting.kinds)
+    )
     return Split(
         source(TRAINING),
         source(VALIDATION),

@@ -13,7 +13,7 @@ two presets:
         halving-doubling  4 log2(w) a + 4 n b + 5/2 n g                        w a power of two
         binary-blocks     (5 + 4 ceil(log2 w)) a + 7 n b + 3 n g               other w
 
-One worker has nobody to talk to: zero. Halving-doubling needs a power of two and turns into binary blocks
+One worker exchanges nothing: zero. Halving-doubling needs a power of two and turns into binary blocks
 elsewhere; binary blocks with a power of two are one block, which is halving-doubling. "auto" takes the ring
 for messages of `RING_FROM_BYTES` and more and these two below it.
 """

@@ -22,6 +22,7 @@ import numpy as np
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.cluster import Cluster, GpuType
 from trainyard.model.profile import Profile, Split, Tables
+from trainyard.model.tolerance import FINE_PART, LEAST_POSITIVE
 
 
 def reference_s(profile: Profile, cluster: Cluster) -> float:
@@ -87,10 +88,10 @@ def _capped_s(samples: Floats, workers: Ints, seconds: Floats, most: Floats, who
     full = np.zeros(workers.shape, dtype=np.bool_)
     took = whole
     for _ in range(workers.shape[1] - 1):
-        full |= (workers > 0) & (took[:, None] / seconds > most * (1.0 + 1e-12))
+        full |= (workers > 0) & (took[:, None] / seconds > most * (1.0 + FINE_PART))
         left = samples - (workers * most * full).sum(axis=1)
         rate = (workers / seconds * ~full).sum(axis=1)
-        took = np.where(rate > 0, left / np.maximum(rate, 1e-300), took)
+        took = np.where(rate > 0, left / np.maximum(rate, LEAST_POSITIVE), took)
     fits = (workers * most).sum(axis=1) >= samples
     return np.where(fits, took, whole)
 

@@ -23,6 +23,7 @@ from trainyard.model.allocation import Allocation
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.cluster import Cluster, NodeTable
 from trainyard.model.job import Job
+from trainyard.model.kind import Content
 from trainyard.model.profile import Compute, Demand, Profile, Sync
 from trainyard.model.speed.allreduce import allreduce_s
 from trainyard.model.speed.compute import most_samples, per_sample_s, samples_per_step, variable_s
@@ -30,9 +31,11 @@ from trainyard.model.speed.inputs import input_cpu_s, input_storage_s
 from trainyard.model.speed.overlap import LayerShares, layer_shares, overlapped_s
 from trainyard.model.speed.packing import Packing
 from trainyard.model.speed.paramserver import one_way_s, overhead_s
+from trainyard.model.speed.ratios import Ratios, ratios_of
 from trainyard.model.speed.shapes import Shapes
 from trainyard.model.speed.split import split_batch
 from trainyard.model.speed.tables import Table, table_of
+from trainyard.model.tolerance import COUNT
 
 
 class _Row(NamedTuple):
@@ -51,7 +54,7 @@ class _Row(NamedTuple):
 class _Known:
     """A profile made ready for arrays, with the speeds already asked for."""
 
-    profile: Profile  # also keeps the profile alive, so that its id stays its own
+    profile: Profile
     per_sample_s: Floats
     most_samples: Floats | None  # of a step, by GPU type
     compute: Compute
@@ -78,7 +81,7 @@ class SpeedModel:
         self._node = {node.node_id: node for node in cluster.nodes}
         self._packings = [Packing([n for n in cluster.nodes if n.gpu_type == t]) for t in table.types]
         self._reference_type = _nearest_to_one(table)
-        self._profiles: dict[int, _Known] = {}
+        self._profiles: dict[Content, _Known] = {}
         self._surfaces: dict[tuple[object, ...], Floats] = {}  # of jobs without a profile
         self.derived: dict[
             tuple[object, ...], Any
@@ -186,7 +189,7 @@ class SpeedModel:
         server, (cpus, memory_gb) = job.profile.server, job.asked_per_gpu
         by_cpu = (gpus * (cpus or 0.0) + servers * server.cpus) / max(n.cpus for n in nodes)
         by_memory = (gpus * (memory_gb or 0.0) + servers * server.memory_gb) / max(n.memory_gb for n in nodes)
-        spanned: Ints = np.ceil(np.maximum(by_cpu, by_memory) - 1e-9).astype(np.int64)
+        spanned: Ints = np.ceil(np.maximum(by_cpu, by_memory) - COUNT).astype(np.int64)
         return spanned
 
     def batch_split(self, job: Job, allocation: Allocation) -> dict[str, list[int]] | None:
@@ -210,9 +213,12 @@ class SpeedModel:
         ends = np.cumsum([share.gpus for share in parts])[:-1]
         return {s.node: part.tolist() for s, part in zip(parts, np.split(split, ends), strict=True)}
 
-    def per_sample_s(self, profile: Profile, gpu_type: int) -> float:
-        """Seconds that one GPU of a type computes a sample."""
-        return float(self._know(profile).per_sample_s[gpu_type])
+    def ratios(self, job: Job, gpu_type: int, bandwidth_gbps: float) -> Ratios | None:
+        """The time of a sample as a sum of ratios of workers and servers; None if it has another form."""
+        if job.profile is None:
+            return None
+        each_s = float(self._know(job.profile).per_sample_s[gpu_type])
+        return ratios_of(job.profile, each_s, bandwidth_gbps)
 
     def total_samples(self, job: Job) -> float:
         """The whole work of a job: its samples, or what it does in its duration at the reference rate."""
@@ -240,9 +246,9 @@ class SpeedModel:
         return self.total_samples(job), rate, self.ideal_s(job)
 
     def _know(self, profile: Profile) -> _Known:
-        known = self._profiles.get(id(profile))
+        known = self._profiles.get(profile.content)
         if known is None:
-            known = self._profiles[id(profile)] = self._learn(profile)
+            known = self._profiles[profile.content] = self._learn(profile)
         return known
 
     def _learn(self, profile: Profile) -> _Known:
@@ -322,7 +328,7 @@ def _core_speed(known: _Known, shapes: Shapes, workers: Ints, seconds: Floats) -
     """Samples per second that computation and communication allow."""
     samples = samples_per_step(known.profile, workers)
     if known.sync.kind == "ps" and known.sync.mode == "async":
-        each = samples / workers  # nobody waits: every worker goes its own pace with an equal batch
+        each = samples / workers  # no worker waits: each goes at its own pace with an equal batch
         return _added(
             shapes.workers[:, column] * each / _step_s(known, shapes, workers, each * per_sample)
             for column, per_sample in enumerate(seconds.tolist())

@@ -110,7 +110,7 @@ def overlap_coefficients(
     if kind == "wait-free":
         starts, wire = np.full(len(forward), pulls[0] + one_way[0]), np.concatenate([pushes, pulls])
     else:
-        # The link never rests while something waits, so it is busy at the same moments whoever goes first.
+        # The link never rests while something waits, so it is busy at the same moments in any order.
         starts, wire = _priority_ends(backward, one_way), pushes
     starts = _forward_pass(forward, starts)
     wire_ends = wire + np.tile(one_way, len(wire) // len(one_way))

@@ -22,6 +22,7 @@ from trainyard.model.job import Job
 from trainyard.model.profile import Input, Profile
 from trainyard.model.speed.model import SpeedModel
 from trainyard.model.speed.shapes import Shapes
+from trainyard.model.tolerance import PART
 
 # What a worker needs at least when its profile has no `worker` part that says so.
 LEAST_CPUS = 1.0
@@ -29,7 +30,6 @@ LEAST_MEMORY_GB = 8.0
 LEVELS = 13  # speeds at which an input pipeline without a table is looked at
 UNEVEN = 0.03  # how much slower than in proportion to the way a step may be on the way
 PROBES = 33
-SAME = 1e-9  # relative difference of speeds that counts as none
 Workers = tuple[tuple[str, int], ...]  # (node, GPUs)
 
 
@@ -105,15 +105,14 @@ class Sensitivity:
         self._node = {node.node_id: node for node in cluster.nodes}
         self._alone = _largest_by_type(cluster)
         self._ladders: dict[tuple[object, ...], Ladder] = {}
-        self._kept: list[Profile] = []  # an id stays its own as long as its owner lives
 
     def ladder(self, job: Job, workers: Workers) -> Ladder:
-        """Return the ladder of a job with so many GPUs on each of these nodes."""
+        """Return the ladder of a job with the given GPUs on each of these nodes."""
         if job.particular:
             return self._as_asked(job, workers)
         if job.profile is None:
             return AS_IT_IS
-        key = (id(job.profile), workers)
+        key = (job.content, workers)
         ladder = self._ladders.get(key)
         if ladder is None:
             ladder = self._ladders[key] = self._of_kind(job.profile, workers)
@@ -121,7 +120,7 @@ class Sensitivity:
 
     def ladders(self, jobs: list[Job], parts: list[list[tuple[int, int]]]) -> list[Ladder]:
         """Return the ladders of many jobs with these parts: (number of the node in the cluster, GPUs)."""
-        keys = [(id(job.profile), *part) for job, part in zip(jobs, parts, strict=True)]
+        keys = [(job.kind, *part) for job, part in zip(jobs, parts, strict=True)]
         found = list(map(self._ladders.get, keys))
         for k in [k for k, ladder in enumerate(found) if ladder is None]:
             workers = tuple((self._ids[node], gpus) for node, gpus in parts[k])
@@ -129,7 +128,7 @@ class Sensitivity:
         return cast("list[Ladder]", found)
 
     def best_demand(self, job: Job, gpus: int, gpu_type: str = "") -> tuple[float, float]:
-        """CPUs and GB per GPU that a job of so many GPUs can use at most, on nodes of its own."""
+        """The most CPUs and GB per GPU that a job of this size can use, on nodes of its own."""
         node = self._alone[gpu_type or job.gpu_type or next(iter(self._alone))]
         here = min(gpus, node.gpus)
         ladder = self.ladder(job, ((node.node_id, here),))
@@ -154,10 +153,9 @@ class Sensitivity:
     def _of_kind(self, profile: Profile, workers: Workers) -> Ladder:
         """Like `ladder`; places that differ in nothing but the names of their nodes share one."""
         nodes = self._nodes(workers)
-        kind = (id(profile), *((node.gpu_type, node.gpus, *_sizes(node), gpus) for node, gpus in nodes))
+        kind = (profile.content, *((node.gpu_type, node.gpus, *_sizes(node), gpus) for node, gpus in nodes))
         ladder = self._ladders.get(kind)
         if ladder is None:
-            self._kept.append(profile)
             ladder = self._ladders[kind] = climb(self._speed, profile, self._spot(nodes))
         return ladder
 
@@ -199,7 +197,7 @@ def _least_full(speed: SpeedModel, profile: Profile, spot: _Spot, rungs: Floats)
     if rungs.shape[1] < 2:
         return rungs[:, -1]
     low, high = rungs[:, -2:-1], rungs[:, -1:]
-    full = _rates(speed, profile, spot, *high)[0] * (1 - SAME)
+    full = _rates(speed, profile, spot, *high)[0] * (1 - PART)
     for _ in range(3):
         points = low + np.linspace(0.0, 1.0, PROBES) * (high - low)
         first = int((_rates(speed, profile, spot, *points) >= full).argmax())
@@ -210,16 +208,16 @@ def _least_full(speed: SpeedModel, profile: Profile, spot: _Spot, rungs: Floats)
 def _chain(cpus: Floats, memory: Floats, speed: Floats) -> Ints:
     """Pick rungs out of candidates: always the step that gains most speed for what it costs."""
     cost = cpus + memory
-    enough = (cpus <= 1 + SAME) & (memory <= 1 + SAME) & (speed >= 1 - SAME)
+    enough = (cpus <= 1 + PART) & (memory <= 1 + PART) & (speed >= 1 - PART)
     here = int(np.where(enough, cost, np.inf).argmin())
     above = (cpus >= cpus[here]) & (memory >= memory[here])
-    full = above & (speed >= speed[above].max() * (1 - SAME))
+    full = above & (speed >= speed[above].max() * (1 - PART))
     top = int(np.where(full, cost, np.inf).argmin())
     chain = [here]
-    while here != top and speed[here] < speed[top] * (1 - SAME):
+    while here != top and speed[here] < speed[top] * (1 - PART):
         ahead = (cpus >= cpus[here]) & (memory >= memory[here]) & (cpus <= cpus[top])
-        ahead &= (memory <= memory[top]) & (speed > speed[here] * (1 + SAME))
-        gain = (speed - speed[here]) / np.maximum(cost - cost[here], SAME)
+        ahead &= (memory <= memory[top]) & (speed > speed[here] * (1 + PART))
+        gain = (speed - speed[here]) / np.maximum(cost - cost[here], PART)
         here = int(np.where(ahead, gain, -np.inf).argmax())
         chain.append(here)
     return np.array(chain, dtype=np.int64)
@@ -231,19 +229,19 @@ def _passable(
     """Whether one may stop on the way up: if the speed grows about evenly and without dips."""
     parts = [np.array([0.0, 1.0])]
     for (low, high), axis in zip(step, axes, strict=True):
-        parts.append((axis[(axis > low) & (axis < high)] - low) / max(high - low, SAME))
+        parts.append((axis[(axis > low) & (axis < high)] - low) / max(high - low, PART))
     at = np.unique(np.concatenate(parts))
     at = np.sort(np.concatenate([at, (at[1:] + at[:-1]) / 2]))  # knots, and between them
     # A table is curved between its knots: what is even there and in the middle may still dip elsewhere.
     probes = np.concatenate([at, np.linspace(0.0, 1.0, PROBES)])
     there = _rates(speed, profile, spot, *(step[:, :1] + probes * (step[:, 1:] - step[:, :1])))
     even = there[0] + at * (there[len(at) - 1] - there[0])
-    dips = there.min() < there[0] * (1 - SAME)
+    dips = there.min() < there[0] * (1 - PART)
     return bool((there[: len(at)] >= even * (1 - UNEVEN)).all() and not dips)
 
 
 def _rates(speed: SpeedModel, profile: Profile, spot: _Spot, cpus: Floats, memory: Floats) -> Floats:
-    """Speeds with so many CPUs and GB per GPU."""
+    """Speeds with these CPUs and GB per GPU."""
     n, one = len(cpus), spot.shape
     shapes = Shapes(
         workers=np.repeat(one.workers, n, axis=0),
@@ -281,7 +279,7 @@ def _input_axes(speed: SpeedModel, profile: Profile, known: Input, spot: _Spot) 
     rates = np.linspace(slow, fast, LEVELS)
     cpus = rates * known.cpu_s_per_sample / spot.gpus
     missed_mbps = rates * known.sample_kb * 1e-3
-    share = np.minimum(1.0, float(spot.shape.storage_mbps[0]) / np.maximum(missed_mbps, SAME))
+    share = np.minimum(1.0, float(spot.shape.storage_mbps[0]) / np.maximum(missed_mbps, PART))
     return cpus, known.dataset_gb * (1.0 - share) / spot.gpus
 
 

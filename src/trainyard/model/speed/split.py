@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
+from trainyard.model.tolerance import COUNT
 
 
 def split_batch(batch: int, speeds: Floats, most: Ints | None = None) -> Ints | None:
@@ -30,7 +31,7 @@ def split_batch(batch: int, speeds: Floats, most: Ints | None = None) -> Ints | 
 
 def _whole(share: Floats, batch: int, most: Ints | None) -> Ints:
     """Round down, and give what is missing to the largest remainders that have room."""
-    down: Ints = np.floor(share + 1e-9).astype(np.int64)
+    down: Ints = np.floor(share + COUNT).astype(np.int64)
     remainder = share - down
     if most is not None:
         remainder = np.where(down < most, remainder, -np.inf)

@@ -2,7 +2,7 @@
 
 Most preemptive orders give a job that waits a key that does not change until it runs again. Such jobs stand
 in line, one line for each number of GPUs, so that a decision looks at the first of each line and at the few
-running jobs that come after the very first, and at nobody else.
+running jobs that come after the very first, and at no others.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from trainyard.policy.order.by_key import KeyOrder
 
 C = Column
-LAST = 24  # so many running jobs, the last of the ranking, are in question at first
+LAST = 24  # running jobs, the last of the ranking, that are in question at first
 Stand = tuple[float, float, str]  # key, submission, job
 Heads = list[tuple[Stand, int, int]]  # a heap of the first of each line, its GPUs, its place in line
-NOBODY: Stand = (float("inf"), 0.0, "")  # comes after everybody
+NONE_LEFT: Stand = (float("inf"), 0.0, "")  # comes after all
 
 
 class Lines:
@@ -63,7 +63,7 @@ class Lines:
         """Walk down the ranking, take all that fit; return the rows to stop and the jobs to start."""
         heads = [(line[0], gpus, 0) for gpus, line in self.of_size.items() if line]
         heapq.heapify(heads)
-        first = heads[0][0] if heads else NOBODY
+        first = heads[0][0] if heads else NONE_LEFT
         runs = snapshot.table.column(C.GIVEN) > 0
         late = (runs & (key >= first[0])).nonzero()[0]  # all others that run come first and stay
         keys = key[late]
@@ -86,7 +86,7 @@ class Lines:
 
         All running jobs before the pivot are counted as taken, even those that come after a waiting one.
         """
-        first = heads[0][0] if heads else NOBODY
+        first = heads[0][0] if heads else NONE_LEFT
         runs: list[tuple[float, float, int, int]] = []
         left = snapshot.free.total
         if rows.size:
@@ -101,7 +101,7 @@ class Lines:
                 if heads[0][1] > left and first[0] < pivot:
                     return None
                 left = self._first(heads, left, starts)
-                first = heads[0][0] if heads else NOBODY
+                first = heads[0][0] if heads else NONE_LEFT
             gpus = run[3]
             if gpus <= left:
                 left -= gpus

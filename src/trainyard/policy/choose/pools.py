@@ -15,7 +15,7 @@ class Pools:
         self.snapshot = snapshot
         held = held_mix(snapshot)
         self.held: list[list[int]] = held.tolist()
-        self.left: list[int] = up_by_type(snapshot, held).tolist()
+        self.left: list[int] = up_by_type(snapshot).tolist()
         self.biggest = max(self.left)
         self.order = by_speed(snapshot.nodes)
 

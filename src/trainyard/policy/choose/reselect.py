@@ -27,7 +27,7 @@ Changes = dict[str, Allocation | None]
 
 
 class Reselection:
-    """Preemptive or elastic: choose anew who runs with how much; whoever stays as it is stays where it is."""
+    """Preemptive or elastic: choose who runs with how much; jobs that keep their size keep their nodes."""
 
     def __init__(self, policy: Stages, snapshot: Snapshot) -> None:
         self.policy = policy
@@ -42,7 +42,7 @@ class Reselection:
 
     @property
     def stay(self) -> Mask:
-        """Running jobs that nobody may stop; most decisions need not know."""
+        """Running jobs that may not be stopped; most decisions need not know."""
         if self._stay is None:
             self._stay = np.zeros(self.held.size, dtype=np.bool_)
         return self._stay
@@ -67,7 +67,7 @@ class Reselection:
             barred = failed if barred is None else barred | failed
 
     def _spare(self, changes: Changes) -> bool:
-        """Remember running jobs that would be stopped, although nobody may be: they stay as they are."""
+        """Remember running jobs that would be stopped, although none may be: they stay as they are."""
         stopped = [self.table.row_of[job_id] for job_id, allocation in changes.items() if allocation is None]
         self.stay[stopped] = True
         return bool(stopped)
@@ -132,7 +132,7 @@ class Reselection:
             first = np.lexsort((table.column(C.SEQ)[running], ~self.stay[running]))
             ranked = np.concatenate([running[first], ranked])
             if order.fill != "greedy":
-                # Who waits behind one that does not fit, with everybody at the smallest, waits too.
+                # A job behind one that does not fit, with all jobs at their smallest, waits too.
                 least = np.where(self.stay[ranked], self.held[ranked], table.column(C.LEAST)[ranked])
                 ranked = ranked[np.cumsum(least) <= self.snapshot.up_gpus]
         return ranked if barred is None else ranked[~barred[ranked]]
@@ -143,7 +143,7 @@ class Reselection:
         if not self.policy.order.preemptive:
             stays = (held[ranked].sum(axis=1) > 0) & ((mix.sum(axis=1) == 0) | self.stay[ranked])
             mix = np.where(stays[:, None], held[ranked], mix)
-            left = up_by_type(self.snapshot, held)
+            left = up_by_type(self.snapshot)
             for j in np.argsort(~stays, kind="stable").tolist():
                 mix[j] *= bool((mix[j] <= left).all())
                 left -= mix[j]
@@ -286,7 +286,8 @@ class Reselection:
         if self.fixed and not job.particular:
             alike = (wanted == wanted[row]) & (type_ == type_[row]) & (self.held == 0)
             if not self.policy.tune.by_gpus:
-                alike &= [other.profile is job.profile for other in self.table.jobs]
+                content = job.content
+                alike &= [other.content is content for other in self.table.jobs]
             for job_id in changes:
                 alike[self.table.row_of[job_id]] = False  # placed before this one
         alike[row] = True

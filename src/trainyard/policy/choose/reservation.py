@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trainyard.model.allocation import Allocation
-from trainyard.policy.place.servers import EPSILON
+from trainyard.model.tolerance import CPUS_GB
 from trainyard.policy.stages import Place, Request
 from trainyard.state.jobs import Column
 from trainyard.state.room import Room
@@ -58,8 +58,8 @@ class Reservation:
             i = index[share.node]
             if (
                 self.beside.gpus[i] < share.gpus
-                or self.beside.cpus[i] + EPSILON < share.cpus
-                or self.beside.memory_gb[i] + EPSILON < share.memory_gb
+                or self.beside.cpus[i] + CPUS_GB < share.cpus
+                or self.beside.memory_gb[i] + CPUS_GB < share.memory_gb
             ):
                 return False
         self.beside.take(index, allocation.shares)

@@ -65,7 +65,7 @@ class Starts:
         return True
 
     def _room(self) -> Room:
-        """Return what is free; what started last is only now taken out, as often nobody asks again."""
+        """Return what is free; what started last is only now taken out, as often no job asks again."""
         if self.latest is not None:
             if self.free is self.snapshot.free:
                 self.free = self.free.copy()
@@ -87,11 +87,11 @@ class Starts:
         hopeless: set[tuple[object, ...]] = set()
         for row in rows.tolist():
             job = snap.table.jobs[row]
-            kind = self._request(row)[1:]
-            if kind in hopeless:
+            asked = self._request(row)[1:]
+            if asked in hopeless:
                 continue
             if not self._start(row):
-                hopeless.add(kind)
+                hopeless.add(asked)
             elif reserved is not None and not reserved.allows(job.job_id, self.started[job.job_id]):
                 self.left += self.started.pop(job.job_id).gpus
                 self.latest = None

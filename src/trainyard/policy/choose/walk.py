@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from trainyard.model.arrays import Floats, Ints, Mask
 
-NEAR = 128  # so many behind the first that does not fit are looked at one by one, which is quicker
+NEAR = 128  # jobs behind the first that does not fit are looked at one by one, which is quicker
 Keys = npt.NDArray[np.float64] | npt.NDArray[np.int64]
 
 
@@ -69,7 +69,7 @@ def take_in_order(key: Keys, seq: Floats, demand: Floats, budget: float, about: 
     """Return who is taken by a greedy walk along ascending keys.
 
     If there are many more rows than the `about` that will be taken, only the front is sorted: once the budget
-    is spent, nobody asks who would be next.
+    is spent, it does not matter who would be next.
     """
     near: Mask | None = None
     if key.size > 2 * about + 64:

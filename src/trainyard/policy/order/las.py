@@ -12,6 +12,7 @@ import numpy as np
 from trainyard.errors import InputError
 from trainyard.model.allocation import Wakes
 from trainyard.model.arrays import Floats, Ints
+from trainyard.model.tolerance import ROUGH_PART
 from trainyard.policy.choose.walk import Keys
 from trainyard.policy.order.by_key import KeyOrder
 from trainyard.policy.stages import Changes
@@ -24,9 +25,6 @@ SEQ_BITS = 40  # level and seq make one exact key: no ties, one sort
 
 
 DROPPED_BITS = 52 - 6  # of a double's fraction: what is left tells numbers apart that differ by 1.6%
-
-
-SLACK = 1e-6  # a job demoted exactly on time may lack a rounding error's worth of service
 
 
 class Las(KeyOrder):
@@ -54,9 +52,9 @@ class Las(KeyOrder):
         if queues is not None and queues != len(limits) + 1:
             raise InputError(f"{queues} queues need {queues - 1} thresholds (a:b:c), {len(limits)} given")
         self.in_gpu_time = not threshold_s
-        self.limits: Floats = np.array(limits, dtype=np.float64) * (1 - SLACK)
+        self.limits: Floats = np.array(limits, dtype=np.float64) * (1 - ROUGH_PART)
         self.limits_list: list[float] = self.limits.tolist()
-        self.ends: list[float] = (self.limits / (1 - SLACK)).tolist()
+        self.ends: list[float] = (self.limits / (1 - ROUGH_PART)).tolist()
 
     def _service(self, snapshot: Snapshot) -> Floats:
         return snapshot.attained_gpu_s() if self.in_gpu_time else snapshot.executed_s()

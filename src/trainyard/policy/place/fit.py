@@ -10,7 +10,8 @@ import numpy as np
 from trainyard.model.allocation import Allocation, Share
 from trainyard.model.arrays import Floats
 from trainyard.model.cluster import NodeTable, by_speed
-from trainyard.policy.place.servers import EPSILON, portions, with_servers
+from trainyard.model.tolerance import CPUS_GB
+from trainyard.policy.place.servers import portions, with_servers
 from trainyard.policy.stages import Request
 from trainyard.state.room import (
     Levels,
@@ -33,7 +34,7 @@ def usable_gpus(request: Request, free: Room, nodes: NodeTable) -> Levels:
         (request.memory_per_gpu, nodes.memory_per_gpu, free.memory_gb),
     ):
         if own is None:
-            np.minimum(room, (np.array(left) + EPSILON) / np.maximum(share, EPSILON), out=room)
+            np.minimum(room, (np.array(left) + CPUS_GB) / np.maximum(share, CPUS_GB), out=room)
         elif own:
             np.minimum(room, portions(left, own), out=room)
     return levels_of(room.astype(np.int64))
@@ -81,8 +82,8 @@ def one_node(request: Request, free: Room, nodes: NodeTable) -> list[Share] | No
         return None
     cpus = gpus * request.cpus_per_gpu + servers * server.cpus
     memory_gb = gpus * request.memory_per_gpu + servers * server.memory_gb
-    free_cpus, least_cpus = free.cpus, cpus - EPSILON
-    free_memory, least_memory = free.memory_gb, memory_gb - EPSILON
+    free_cpus, least_cpus = free.cpus, cpus - CPUS_GB
+    free_memory, least_memory = free.memory_gb, memory_gb - CPUS_GB
     if nodes.cpus.max() < least_cpus or nodes.memory_gb.max() < least_memory:
         return None
     types = by_speed(nodes) if request.gpu_type < 0 else [request.gpu_type]

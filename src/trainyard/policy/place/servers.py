@@ -10,16 +10,16 @@ from trainyard.model.allocation import Share
 from trainyard.model.arrays import Floats
 from trainyard.model.cluster import NodeTable
 from trainyard.model.profile import Demand
+from trainyard.model.tolerance import CPUS_GB
 from trainyard.policy.stages import Request
 from trainyard.state.room import Parts, Room
 
 MANY = 1_000_000  # tasks on a node: more than fit
-EPSILON = 1e-6  # CPUs and gigabytes: far below what anybody asks for, far above rounding
 
 
 def portions(free: list[float], each: float) -> Floats:
-    """How many times, not rounded, there is so much on each node; of nothing there is always enough."""
-    return (np.array(free) + EPSILON) / each if each else np.full(len(free), float(MANY))
+    """How many times, not rounded, this amount is free on each node; an amount of 0 always is."""
+    return (np.array(free) + CPUS_GB) / each if each else np.full(len(free), float(MANY))
 
 
 def with_servers(request: Request, workers: list[Share], free: Room, nodes: NodeTable) -> list[Share] | None:
@@ -52,8 +52,8 @@ def evenly(servers: int, workers: list[int]) -> list[int]:
 
 def _room(demand: Demand, cpus: float, memory_gb: float) -> int:
     """Servers for which these CPUs and this memory would do."""
-    by_cpu = (cpus + EPSILON) / demand.cpus if demand.cpus else MANY
-    by_memory = (memory_gb + EPSILON) / demand.memory_gb if demand.memory_gb else MANY
+    by_cpu = (cpus + CPUS_GB) / demand.cpus if demand.cpus else MANY
+    by_memory = (memory_gb + CPUS_GB) / demand.memory_gb if demand.memory_gb else MANY
     return int(max(min(by_cpu, by_memory), 0.0))
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from trainyard.model.allocation import Allocation
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.cluster import NodeTable
+from trainyard.model.tolerance import CPUS_GB
 from trainyard.policy.place.fit import allocate, by_type
 from trainyard.policy.stages import Place, Request
 from trainyard.state.room import Room, counts_of, fewest_nodes
@@ -44,5 +45,5 @@ def alignment(request: Request, free: Room, nodes: NodeTable, among: Ints) -> Fl
         need = each[among] if asked is None else asked
         # Where only proportional shares count, what is free goes with the free GPUs.
         there = gpus * each[among] if free.plain else np.array(left)[among]
-        score += need * there / np.square(np.maximum(all_[among], 1e-9))
+        score += need * there / np.square(np.maximum(all_[among], CPUS_GB))
     return score

@@ -7,7 +7,6 @@ added GPU is doubled, as long as there is room and something to save. All-reduce
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -18,7 +17,7 @@ import numpy as np
 from trainyard.model.allocation import Wakes
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.job import Job
-from trainyard.policy.choose.walk import greedy
+from trainyard.policy.size.growth import Amounts, Step, grow, in_turn
 from trainyard.policy.size.hysteresis import settle
 from trainyard.policy.size.trials import explorer_for
 from trainyard.policy.stages import Changes, Size, Sizes
@@ -46,7 +45,7 @@ class Doubling(Size):
         jobs, rows = snapshot.table.jobs, ranked.tolist()
         beliefs: Beliefs = Told(snapshot) if self.explorer is None else Learned(snapshot)
         options = [liked(jobs[row].least_gpus, beliefs.most(row)) for row in rows]
-        trials = granted(self._trials(snapshot, rows, options), options, snapshot.up_gpus)
+        trials = self._trials(snapshot, rows, options)
         seconds = _seconds(beliefs, rows, options, trials)
         for j, size in trials.items():
             first = options[j][0]
@@ -65,7 +64,7 @@ class Doubling(Size):
         return () if self.explorer is None else self.explorer.wakes(snapshot, changes)
 
     def _trials(self, snapshot: Snapshot, rows: list[int], options: list[tuple[int, ...]]) -> dict[int, int]:
-        """Position in the ranking -> size to try, of all jobs that have something left to try."""
+        """Position in the ranking -> size to try, of all jobs that try one now."""
         if self.explorer is None:
             return {}
         trials = {}
@@ -75,19 +74,15 @@ class Doubling(Size):
             trial = self.explorer.next(snapshot, row, [(w, w if serves else 0) for w in sizes[:TRIALS]])
             if trial is not None:
                 trials[j] = trial[0]
-        return trials
+        return granted(trials, options, snapshot.up_gpus)
 
 
 def granted(trials: dict[int, int], options: Sequence[tuple[int, ...]], gpus: int) -> dict[int, int]:
-    """Return the trials there is room for beside everybody's smallest size; the other jobs go on as usual."""
-    least = np.array([sizes[0] for sizes in options], dtype=np.float64)
-    runs = greedy(least, gpus)
-    left, kept = gpus - int(least[runs].sum()), {}
-    for j, size in trials.items():
-        if runs[j] and size - options[j][0] <= left:
-            left -= size - options[j][0]
-            kept[j] = size
-    return kept
+    """Return the trials there is room for beside the smallest sizes; the other jobs go on as usual."""
+    runs, left = in_turn([sizes[:1] for sizes in options], (gpus,))
+    wanted = [j for j in runs if j in trials]
+    served, _ = in_turn([(trials[j] - options[j][0],) for j in wanted], left)
+    return {wanted[k]: trials[wanted[k]] for k in served}
 
 
 def _seconds(
@@ -128,31 +123,15 @@ def double(sizes: Sequence[tuple[int, ...]], seconds: Sequence[Seconds], gpus: i
     `seconds[j][k]` is how long job j still takes at size `sizes[j][k]`. Jobs come in order of precedence:
     when there is no room for all, later ones wait.
     """
-    first = np.array([options[0] for options in sizes], dtype=np.float64)
-    chosen = greedy(first, gpus)
-    left = gpus - int(first[chosen].sum())
-    result: Ints = np.where(chosen, first, 0).astype(np.int64)
-    heap = [
-        (-gain, j, 0) for j in np.flatnonzero(chosen).tolist() if (gain := _gain(sizes[j], seconds[j], 0)) > 0
-    ]
-    heapq.heapify(heap)
-    while heap and left:
-        _, j, k = heap[0]
-        more = sizes[j][k + 1] - sizes[j][k]
-        if more <= left:
-            left -= more
-            result[j] = sizes[j][k + 1]
-            gain = _gain(sizes[j], seconds[j], k + 1)
-            if gain > 0:
-                heapq.heapreplace(heap, (-gain, j, k + 1))
-                continue
-        heapq.heappop(heap)  # what does not fit now will not fit later
-    return result
 
+    def next_double(j: int, k: int, _: Amounts) -> Step[int] | None:
+        """From the k-th size to the next, if that saves anything: the most per GPU first."""
+        own, took = sizes[j], seconds[j]
+        if k + 1 == len(own):
+            return None
+        more, saved = own[k + 1] - own[k], took[k] - took[k + 1]
+        return (-saved / more, (more,), k + 1) if saved > 0 else None
 
-def _gain(sizes: tuple[int, ...], seconds: Seconds, k: int) -> float:
-    """Seconds saved per GPU by the next doubling; 0 if there is none or it saves nothing."""
-    if k + 1 == len(sizes):
-        return 0.0
-    saved = seconds[k] - seconds[k + 1]
-    return saved / (sizes[k + 1] - sizes[k]) if saved > 0 else 0.0
+    served, room = in_turn([options[:1] for options in sizes], (gpus,))
+    at = grow(dict.fromkeys(served, 0), room, next_double)
+    return np.array([own[at[j]] if j in at else 0 for j, own in enumerate(sizes)], dtype=np.int64)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints, Mask
-from trainyard.policy.size.growth import TINY, capacity, tasks_of
+from trainyard.model.tolerance import PART
+from trainyard.policy.size.growth import tasks_of
 from trainyard.state.beliefs import Beliefs
+from trainyard.state.capacity import up_capacity
 from trainyard.state.jobs import Column
 
 C = Column
@@ -49,7 +51,7 @@ def settle(
 
 def _parts(beliefs: Beliefs, ranked: Ints) -> Floats:
     """Parts of the cluster that a worker and a server of each job take."""
-    jobs, total = beliefs.snapshot.table.jobs, capacity(beliefs.snapshot)
+    jobs, total = beliefs.snapshot.table.jobs, up_capacity(beliefs.snapshot)
     return np.array([tasks_of(jobs[row], total) for row in ranked.tolist()])
 
 
@@ -72,9 +74,9 @@ def kept(moves: Mask, holds: Floats, wants: Floats, cost_s: Floats) -> Mask:
     ends with what it should get than with what it holds, below zero if earlier, the restart included.
     """
     more = holds - wants  # that staying takes
-    takes_more: Mask = more.max(axis=1) > TINY
+    takes_more: Mask = more.max(axis=1) > PART
     stay: Mask = moves & ~takes_more & (cost_s >= 0)
-    left = 1.0 + TINY - np.where(stay[:, None], holds, wants).sum(axis=0)
+    left = 1.0 + PART - np.where(stay[:, None], holds, wants).sum(axis=0)
     shrinks = np.flatnonzero(moves & takes_more & (cost_s > 0))
     per_part = cost_s[shrinks] / more[shrinks].max(axis=1)
     for i in shrinks[np.argsort(-per_part, kind="stable")].tolist():
@@ -83,5 +85,5 @@ def kept(moves: Mask, holds: Floats, wants: Floats, cost_s: Floats) -> Mask:
             stay[i] = True
     starts = ~holds.any(axis=1) & wants.any(axis=1)
     if not starts.any() and cost_s[moves & ~stay].sum() >= 0:
-        return moves  # nobody starts, and together they would lose more than they win
+        return moves  # no job starts, and together they would lose more than they win
     return stay

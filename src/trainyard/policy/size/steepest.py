@@ -11,19 +11,25 @@ taken, whosever it is. The sum of all losses is the total of completion times ov
 
 from __future__ import annotations
 
-import heapq
-
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
-from trainyard.policy.size.growth import Vector
+from trainyard.model.tolerance import PART
+from trainyard.policy.size.growth import (
+    NONE,
+    Amounts,
+    Counts,
+    Grower,
+    Step,
+    all_sizes,
+    grow,
+    growers_of,
+    smallest,
+)
 from trainyard.policy.size.hysteresis import settle
-from trainyard.policy.size.lookahead import NEVER, Grower, Numbers, after, growers_of, smallest
 from trainyard.policy.stages import Size, Sizes
 from trainyard.state.beliefs import Told
 from trainyard.state.snapshot import Snapshot
-
-FEW = 1e-9  # of the peak speed, or of a round: as good as nothing
 
 
 class Steepest(Size):
@@ -51,42 +57,27 @@ class Steepest(Size):
 
 def losses_of(speeds: Floats, work: float, round_s: float | None) -> Floats:
     """Return what a job loses until the next round, by its size."""
-    peak = max(float(speeds.max()), FEW)
+    peak = max(float(speeds.max()), PART)
     part = speeds / peak
     return lost(part, np.array(work / (peak * round_s))) if round_s else 1.0 - part
 
 
 def lost(part: Floats, left: Floats) -> Floats:
     """Return what a job loses in a round at a part of its peak speed, with work left for so many rounds."""
-    part = np.maximum(part, FEW)
+    part = np.maximum(part, PART)
     loss: Floats = np.minimum(1.0, left / part) - np.minimum(left, part)
     return loss
 
 
 def steepest(growers: list[Grower], losses: list[Floats], ahead: int) -> Ints:
     """Return workers and servers of each job, none to wait; earlier jobs come first when room is short."""
-    room, sizes = smallest(growers)
     steps = _Steps(ahead)
-    heap = [
-        (-gain, i, step)
-        for i, size in enumerate(sizes)
-        if size != NEVER
-        for gain, step in [steps.best(growers[i], losses[i], size, room)]
-        if gain > 0
-    ]
-    heapq.heapify(heap)
-    while heap:
-        _, i, step = heap[0]
-        grower, size = growers[i], sizes[i]
-        left = after(room, grower, step)
-        if min(left) >= 0:  # room only shrinks, so what still fits is still the best
-            room, sizes[i] = left, (size[0] + step[0], size[1] + step[1])
-        gain, step = steps.best(grower, losses[i], sizes[i], room)
-        if gain > 0:
-            heapq.heapreplace(heap, (-gain, i, step))
-        else:
-            heapq.heappop(heap)
-    return np.array(sizes, dtype=np.int64).reshape(-1, 2)
+
+    def next_step(i: int, size: Counts, room: Amounts) -> Step[Counts] | None:
+        gain, more = steps.best(growers[i], losses[i], size, room)
+        return (-gain, growers[i].takes(more), (size[0] + more[0], size[1] + more[1])) if gain > 0 else None
+
+    return all_sizes(grow(*smallest(growers), next_step), NONE, len(growers))
 
 
 class _Steps:
@@ -98,7 +89,7 @@ class _Steps:
         tasks = self.workers + self.servers
         self.allowed = (tasks > 0) & (tasks <= ahead)
 
-    def best(self, grower: Grower, loss: Floats, size: Numbers, room: Vector) -> tuple[float, Numbers]:
+    def best(self, grower: Grower, loss: Floats, size: Counts, room: Amounts) -> tuple[float, Counts]:
         """Return what the best step that fits saves per share of the cluster, and the step."""
         near = loss[size[0] : size[0] + self.reach, size[1] : size[1] + self.reach]
         workers, servers = (a[: near.shape[0], : near.shape[1]] for a in (self.workers, self.servers))

@@ -26,6 +26,7 @@ import numpy as np
 
 from trainyard.errors import InputError
 from trainyard.model.arrays import Floats, Ints
+from trainyard.model.tolerance import SHORT_SECONDS
 from trainyard.policy.types.joint import Joint
 from trainyard.policy.types.options import Gangs, gangs_of
 from trainyard.state.jobs import Column
@@ -92,7 +93,7 @@ class Slots(NamedTuple):
 
 
 def slots_of(free_s: list[Floats], jobs: int) -> Slots:
-    """Return the slots that so many jobs could need, given when each machine of each type is free."""
+    """Return the slots that this number of jobs could need, given when each machine is free."""
     parts: list[tuple[Ints, Ints, Ints, Floats]] = []
     for type_, waits in enumerate(free_s):
         waits = np.sort(waits)
@@ -128,7 +129,7 @@ def starts(seconds: Floats, weight: Floats, slots: Slots) -> list[tuple[int, int
     """Return (job, type) of those that should run next on machines that are free, shortest first.
 
     Gangs of several sizes need not fit exactly: then those behind the first come after them, and those of
-    machines that are not free last, so that no GPUs stay idle which somebody in the queues of their type
+    machines that are not free last, so that no GPUs stay idle which a job in the queues of their type
     could use.
     """
     if not slots.type.size:
@@ -158,6 +159,6 @@ def _until_free(snapshot: Snapshot, ranked: Ints, held: Ints, capacity: Ints, la
     free_s = []
     for type_, gpus in enumerate(capacity.tolist()):
         busy = np.sort(np.repeat(busy_s, held[:, type_]))
-        waits = np.concatenate([np.zeros(max(gpus - busy.size, 0)), np.maximum(busy, 1e-6)])
+        waits = np.concatenate([np.zeros(max(gpus - busy.size, 0)), np.maximum(busy, SHORT_SECONDS)])
         free_s.append(waits[lane - 1 :: lane] if gpus >= lane else waits[-1:])
     return free_s

@@ -14,8 +14,8 @@ and makes one of these best:
 
 Where several solutions are equally good, the one with the largest sum of relative speeds is taken. At every
 round the pair of job and type with the largest X / (fraction of its life that the job has spent on the type)
-goes first, as long as its gang fits. Two things are kinder than the original: GPUs that nobody's fraction
-claims are given to whoever waits, and GPUs that become idle between two rounds are given out at once.
+goes first, as long as its gang fits. Two things differ from the original: GPUs that no fraction
+claims go to waiting jobs, and GPUs that become idle between two rounds go out at once.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints, Mask
+from trainyard.model.tolerance import FINE_SECONDS, ROUGH_PART, SAMPLES, SAMPLES_PER_S, SECONDS
 from trainyard.policy.types.options import Gangs, gangs_of
 from trainyard.policy.types.rounds import Rounds
 from trainyard.solve.program import NO_ROWS, Rows, maximise
@@ -33,10 +34,8 @@ from trainyard.state.jobs import Column
 from trainyard.state.snapshot import Snapshot
 
 Objective = Literal["max-min", "makespan", "ftf", "throughput"]
-NEVER_RAN = 1e9  # priority of who has received nothing yet, in multiples of its fraction
-NONE = 1e-6  # a fraction below this is rounding
-SLACK = 1e-6  # in the second program, of the level that the first one reached
-TOLERANCE = 1e-4  # of the worst finish-time ratio, relative
+NEVER_RAN = 1e9  # priority of a job that has received nothing yet, in multiples of its fraction
+ENOUGH = 1e-4  # of the worst finish-time ratio, relative
 MOST_STEPS = 30  # towards it
 
 
@@ -65,7 +64,7 @@ class Gavel(Rounds):
         best = gangs.speed.max(axis=1, initial=0.0)
         relative = gangs.speed / np.where(best > 0, best, 1.0)[:, None]
         program = Shares(gangs, capacity)
-        left = np.maximum(snapshot.remaining_samples()[ranked], 1e-9)
+        left = np.maximum(snapshot.remaining_samples()[ranked], SAMPLES)
         if self.objective == "throughput":
             return program.most(relative)
         if self.objective == "makespan":
@@ -109,7 +108,7 @@ class Shares:
     def most(self, value: Floats) -> Floats:
         """Return fractions with the largest sum of values."""
         x = maximise(value[self.job, self.option], self.base, NO_ROWS, np.ones(self.job.size))
-        assert x is not None  # nothing for anybody is always possible
+        assert x is not None  # giving nothing to any job is always possible
         return self._whole(x)
 
     def most_even(self, value: Floats, then: Floats) -> Floats:
@@ -117,7 +116,7 @@ class Shares:
         x, level = self._level(value)
         if not level > 0:
             return self._whole(x)
-        enough = self._with_floor(value, level * (1 - SLACK))
+        enough = self._with_floor(value, level * (1 - ROUGH_PART))
         more = maximise(then[self.job, self.option], enough, NO_ROWS, np.ones(self.job.size))
         return self._whole(x if more is None else more)
 
@@ -132,16 +131,16 @@ class Shares:
             return x
         ratio = self._ratio(x, speed, left, lived, alone_s)
         for _ in range(MOST_STEPS):
-            need = left / np.maximum(ratio * alone_s - lived, 1e-12)
+            need = left / np.maximum(ratio * alone_s - lived, FINE_SECONDS)
             x = self.most_even(speed / need[:, None], then)
             better = self._ratio(x, speed, left, lived, alone_s)
-            if better >= ratio * (1 - TOLERANCE):
+            if better >= ratio * (1 - ENOUGH):
                 break
             ratio = better
         return x
 
     def _ratio(self, x: Floats, speed: Floats, left: Floats, lived: Floats, alone_s: Floats) -> float:
-        effective = np.maximum((x * speed).sum(axis=1)[self.able], 1e-12)
+        effective = np.maximum((x * speed).sum(axis=1)[self.able], SAMPLES_PER_S)
         return float(((lived[self.able] + left[self.able] / effective) / alone_s[self.able]).max())
 
     def _level(self, value: Floats) -> tuple[Floats, float]:
@@ -178,19 +177,19 @@ class Shares:
 
     def _whole(self, x: Floats) -> Floats:
         fractions: Floats = np.zeros(self.shape)
-        fractions[self.job, self.option] = np.where(x > NONE, x, 0.0)
+        fractions[self.job, self.option] = np.where(x > ROUGH_PART, x, 0.0)
         return fractions
 
 
 def priorities(x: Floats, spent_s: Floats, lived_s: Floats) -> Floats:
     """X over the fraction of its life that each job has spent on each type."""
-    got = spent_s / np.maximum(lived_s, 1e-9)[:, None]
+    got = spent_s / np.maximum(lived_s, SECONDS)[:, None]
     priority: Floats = np.where(got > 0, x / np.where(got > 0, got, 1.0), x * NEVER_RAN)
     return priority
 
 
 def realise(priority: Floats, gangs: Gangs, left: Ints, done: Mask, mix: Ints) -> None:
-    """Give gangs out, highest priority first, then the fastest options of whoever has none; fills `mix`."""
+    """Give gangs out by priority, then the fastest options of jobs that have none; fills `mix`."""
     best = gangs.speed.max(axis=1, keepdims=True, initial=0.0)
     relative = gangs.speed / np.where(best > 0, best, 1.0)
     types = priority.shape[1]

@@ -12,7 +12,7 @@ the utility is the work done per second from arrival to end; time goes in rounds
 Ours, where the published abstract leaves it open: utility is relative to the job's best mix (its run time
 there / its completion time), so that models can be compared; prices are per GPU-second, for as long as the
 job will run; the least price is a quarter of the least utility per GPU-second; changing its workers costs a
-job its restart. Whoever waits although GPUs are left takes the best mix of these, whatever its price. All
+job its restart. A job that waits although GPUs are left takes the best mix of these at any price. All
 mixes are tried if there are few enough, else those of at most two types: at given prices more hardly help.
 """
 
@@ -25,6 +25,8 @@ import numpy as np
 
 from trainyard.model.arrays import Floats, Ints, Mask
 from trainyard.model.job import Job
+from trainyard.model.kind import Kind
+from trainyard.model.tolerance import SECONDS
 from trainyard.policy.types.options import room_for
 from trainyard.policy.types.rounds import Rounds
 from trainyard.state.jobs import Column
@@ -54,7 +56,7 @@ class Buyer(NamedTuple):
     def offers(self) -> tuple[Floats, Floats]:
         """Return the utility of each mix, and the seconds for which it is held."""
         run_s = self.restart_s + self.left / self.mixes.speed
-        utility: Floats = self.ideal_s / np.maximum(self.lived_s + run_s, 1e-9)
+        utility: Floats = self.ideal_s / np.maximum(self.lived_s + run_s, SECONDS)
         return utility, run_s
 
 
@@ -109,7 +111,7 @@ def price_range(buyers: dict[int, Buyer], types: int) -> tuple[Floats, Floats]:
     low, high = np.full(types, np.inf), np.zeros(types)
     for buyer in buyers.values():
         utility, run_s = buyer.offers()
-        each = utility / (np.maximum(run_s, 1e-9) * buyer.mixes.workers.sum(axis=1))
+        each = utility / (np.maximum(run_s, SECONDS) * buyer.mixes.workers.sum(axis=1))
         for t in range(types):
             on_type = each[buyer.mixes.workers[:, t] > 0]
             if on_type.size:
@@ -122,16 +124,15 @@ def price_range(buyers: dict[int, Buyer], types: int) -> tuple[Floats, Floats]:
 def buyers_of(snapshot: Snapshot, ranked: Ints, held: Ints, capacity: Ints, stay: Mask) -> dict[int, Buyer]:
     """Return position in the ranking -> buyer, of all jobs that could run and do not stay as they are."""
     table, left = snapshot.table, snapshot.remaining_samples()
-    known: dict[tuple[object, ...], Mixes] = {}
+    known: dict[Kind, Mixes] = {}
     buyers = {}
     for j in np.flatnonzero(~stay).tolist():
         row = int(ranked[j])
         job = table.jobs[row]
-        key = (id(job.profile), job.gpus, job.gpu_type, *job.asked_per_gpu)
-        if key not in known:
+        if job.kind not in known:
             room = room_for(job, int(table.cells[C.TYPE][row]), snapshot.nodes, capacity)
-            known[key] = mixes_of(snapshot, job, room)
-        mixes = known[key]
+            known[job.kind] = mixes_of(snapshot, job, room)
+        mixes = known[job.kind]
         if mixes.speed.size:
             ideal_s = float(table.cells[C.TOTAL][row]) / float(mixes.speed.max())
             lived_s = snapshot.now_s - float(table.cells[C.ARRIVAL][row])
@@ -151,7 +152,7 @@ def mixes_of(snapshot: Snapshot, job: Job, room: Ints) -> Mixes:
 
 
 def all_mixes(gpus: int, room: Ints) -> Ints:
-    """Return every way to divide a gang among types with so much room; of many, those of two types."""
+    """Return every way to divide a gang among types within this room; of many, those of two types."""
     types = room.size
     full = _divide(gpus, room.tolist(), MANY)
     if full is not None:

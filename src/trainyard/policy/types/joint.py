@@ -18,7 +18,7 @@ from trainyard.state.snapshot import Snapshot
 class Joint(Size, Place):
     """How big, and on which GPU types? The workers of each type then go on the fewest nodes."""
 
-    order: ClassVar[str] = "srsf"  # who comes first if the policy names nobody else
+    order: ClassVar[str] = "srsf"  # the order if the policy names none
 
     @abstractmethod
     def assign(self, snapshot: Snapshot, ranked: Ints, held: Ints, capacity: Ints) -> Ints:
@@ -30,7 +30,7 @@ class Joint(Size, Place):
     def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
         """Return workers by type of each ranked row."""
         held = held_mix(snapshot)
-        mix = self.assign(snapshot, ranked, held[ranked], up_by_type(snapshot, held))
+        mix = self.assign(snapshot, ranked, held[ranked], up_by_type(snapshot))
         return Sizes(mix.sum(axis=1), mix=mix)
 
     def find(self, request: Request, free: Room, nodes: NodeTable, seed: int) -> Allocation | None:

@@ -13,6 +13,8 @@ import numpy as np
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.cluster import NodeTable, by_speed
 from trainyard.model.job import Job
+from trainyard.model.kind import Kind
+from trainyard.model.tolerance import COUNT
 from trainyard.state.jobs import Column
 from trainyard.state.snapshot import Snapshot
 
@@ -29,13 +31,12 @@ def gangs_of(snapshot: Snapshot, ranked: Ints, capacity: Ints) -> Gangs:
     types, table = capacity.size, snapshot.table
     speed: Floats = np.zeros((ranked.size, types))
     use: Ints = np.zeros((ranked.size, types, types), dtype=np.int64)
-    known: dict[tuple[object, ...], tuple[Floats, Ints]] = {}
+    known: dict[Kind, tuple[Floats, Ints]] = {}
     for j, row in enumerate(ranked.tolist()):
         job = table.jobs[row]
-        key = (id(job.profile), job.gpus, job.gpu_type, *job.asked_per_gpu)
-        found = known.get(key)
+        found = known.get(job.kind)
         if found is None:
-            found = known[key] = _options(snapshot, job, int(table.cells[Column.TYPE][row]), capacity)
+            found = known[job.kind] = _options(snapshot, job, int(table.cells[Column.TYPE][row]), capacity)
         speed[j], use[j] = found
     return Gangs(speed, use)
 
@@ -47,7 +48,7 @@ def room_for(job: Job, own_type: int, nodes: NodeTable, capacity: Ints) -> Ints:
         beside = nodes.gpus.astype(np.float64)
         for asked, there in zip(job.asked_per_gpu, (nodes.cpus, nodes.memory_gb), strict=True):
             if asked:
-                beside = np.minimum(beside, np.floor(there / asked + 1e-9))
+                beside = np.minimum(beside, np.floor(there / asked + COUNT))
         most = np.bincount(nodes.type, weights=beside, minlength=capacity.size).astype(np.int64)
         room = np.minimum(room, most)
     if own_type >= 0:

@@ -11,6 +11,7 @@ import numpy as np
 from trainyard.errors import InputError
 from trainyard.model.allocation import Wakes
 from trainyard.model.arrays import Ints, Mask
+from trainyard.model.tolerance import COUNT
 from trainyard.policy.stages import Changes
 from trainyard.policy.types.joint import Joint
 from trainyard.state.snapshot import Snapshot
@@ -28,7 +29,7 @@ class Periodic(Joint):
 
     def wakes(self, snapshot: Snapshot, changes: Changes) -> Wakes:
         """Return the next round, on behalf of any job that runs from now on."""
-        after = (floor(snapshot.now_s / self.round_s + 1e-9) + 1) * self.round_s
+        after = (floor(snapshot.now_s / self.round_s + COUNT) + 1) * self.round_s
         starts = (job_id for job_id, allocation in changes.items() if allocation is not None)
         stays = (job_id for job_id in snapshot.target if job_id not in changes)
         one = next(starts, None) or next(stays, None)
@@ -54,5 +55,5 @@ class Rounds(Periodic):
 
     def _begins(self, now_s: float) -> bool:
         """Whether a round begins now; by a real clock it may be a moment ago."""
-        late_s = now_s - floor(now_s / self.round_s + 1e-9) * self.round_s
+        late_s = now_s - floor(now_s / self.round_s + COUNT) * self.round_s
         return late_s <= min(0.01 * self.round_s, 1.0)

@@ -28,6 +28,8 @@ from trainyard.errors import InputError
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.cluster import NodeTable
 from trainyard.model.job import Job
+from trainyard.model.kind import Kind
+from trainyard.model.tolerance import SECONDS
 from trainyard.policy.types.options import gangs_of, room_for
 from trainyard.policy.types.rounds import Periodic
 from trainyard.solve.program import NO_ROWS, Effort, Rows, maximise
@@ -90,7 +92,7 @@ def move_factors(snapshot: Snapshot, ranked: Ints) -> Floats:
     age = snapshot.now_s - table.column(C.ARRIVAL)[ranked]
     cost = np.array([snapshot.restart_cost(table.jobs[row]) for row in ranked.tolist()])
     spent = table.column(C.RESTARTS)[ranked] * cost
-    factor: Floats = (age - spent) / np.maximum(age + cost, 1e-9)
+    factor: Floats = (age - spent) / np.maximum(age + cost, SECONDS)
     return np.maximum(factor, LEAST_FACTOR)
 
 
@@ -116,14 +118,13 @@ def configurations(snapshot: Snapshot, ranked: Ints, capacity: Ints) -> Configur
     """Return all configurations of the ranked jobs."""
     jobs, types = snapshot.table.jobs, snapshot.table.cells[C.TYPE]
     per_node = [int(snapshot.nodes.gpus[snapshot.nodes.type == t].max()) for t in range(capacity.size)]
-    known: dict[tuple[object, ...], tuple[Ints, Floats]] = {}
+    known: dict[Kind, tuple[Ints, Floats]] = {}
     found: list[tuple[Ints, Floats]] = []
     for row in ranked.tolist():
-        job = jobs[row]
-        key = (id(job.profile), job.gpus, job.least_gpus, job.most_gpus, job.gpu_type, *job.asked_per_gpu)
-        if key not in known:
-            known[key] = _of_job(snapshot, row, int(types[row]), capacity, per_node)
-        found.append(known[key])
+        kind = jobs[row].kind
+        if kind not in known:
+            known[kind] = _of_job(snapshot, row, int(types[row]), capacity, per_node)
+        found.append(known[kind])
     if not found:
         return Configurations(np.zeros(0, np.int64), np.zeros((0, capacity.size), np.int64), np.zeros(0))
     owner = np.repeat(np.arange(ranked.size), [len(speed) for _, speed in found])

@@ -5,22 +5,27 @@ The rules live here because nobody would run a cluster by them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from operator import add
 
 import numpy as np
 
+from trainyard.learn.episode import Scenario
+from trainyard.learn.workload import bound
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.job import Job
 from trainyard.model.profile import Profile
-from trainyard.model.speed import SpeedModel
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.order.srtf import Srtf
 from trainyard.policy.policy import Policy
-from trainyard.policy.size.growth import ALL, Vector, capacity, tasks_of, without
-from trainyard.policy.size.optimus import grow, growths_of
+from trainyard.policy.size.dl2.features import Features
+from trainyard.policy.size.dl2.slot import Slots
+from trainyard.policy.size.growth import ALL, Amounts, Step, all_sizes, grow, growers_of, in_turn, tasks_of
+from trainyard.policy.size.optimus import one_by_one
 from trainyard.policy.stages import Size, Sizes
 from trainyard.profiling.scaling import fit_scaling
 from trainyard.state.beliefs import Told
+from trainyard.state.capacity import up_capacity
 from trainyard.state.snapshot import Snapshot
 
 RUNS = 8  # of each kind of job, short ones, from which Optimus fits its speeds
@@ -34,14 +39,15 @@ class AllTheyCanHave(Size):
 
     def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
         """Return as many servers as workers."""
-        room, pairs = ALL, []
-        for job, worker, server in _tasks(snapshot, ranked):
-            pair, count = without(worker, server, -1), 0
-            while count < job.most_gpus and min(left := without(room, pair, 1)) >= 0:
-                room, count = left, count + 1
-            pairs.append(count)
-        sizes = np.array(pairs, dtype=np.int64)
-        return Sizes(sizes, sizes)
+        tasks = _tasks(snapshot, ranked)
+
+        def one_more(i: int, size: int, _: Amounts) -> Step[int] | None:
+            job, worker, server = tasks[i]
+            return (0.0, tuple(map(add, worker, server)), size + 1) if size < job.most_gpus else None
+
+        sizes = grow(dict.fromkeys(range(len(tasks)), 0), ALL, one_more)
+        pairs = all_sizes(sizes, 0, len(tasks))
+        return Sizes(pairs, pairs)
 
 
 class TetrisTasks(Size):
@@ -54,7 +60,7 @@ class TetrisTasks(Size):
     def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
         """Return as many servers as workers."""
         jobs, nodes = [snapshot.table.jobs[row] for row in ranked], snapshot.nodes
-        room = np.column_stack([nodes.gpus, nodes.cpus, nodes.memory_gb]).astype(np.float64)
+        room = np.column_stack([nodes.gpus, nodes.cpus, nodes.memory_gb])[snapshot.up]
         need = np.array([(1.0, *job.need(1, 1)) for job in jobs]).reshape(-1, 3)
         work = snapshot.remaining_s()[ranked] * (need / room.sum(axis=0)).sum(axis=1)
         most, count = np.array([job.most_gpus for job in jobs]), np.zeros(len(jobs), dtype=np.int64)
@@ -76,25 +82,16 @@ class OneWorker(Size):
 
     def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
         """Return one worker or none, and servers."""
-        room, tasks = ALL, _tasks(snapshot, ranked)
-        servers: Ints = np.zeros(len(tasks), dtype=np.int64)
-        for i, (_, worker, server) in enumerate(tasks):
-            left = without(without(room, worker, 1), server, 1)
-            if min(left) >= 0:
-                room, servers[i] = left, 1
-        workers = servers.copy()
-        going = np.flatnonzero(workers).tolist()
-        while going:
-            still = []
-            for i in going:
-                job, _, server = tasks[i]
-                left = without(room, server, 1)
-                if servers[i] < job.most_gpus and min(left) >= 0:
-                    room = left
-                    servers[i] += 1
-                    still.append(i)
-            going = still
-        return Sizes(workers, servers)
+        tasks = _tasks(snapshot, ranked)
+
+        def one_more(i: int, size: int, _: Amounts) -> Step[int] | None:
+            job, _, server = tasks[i]
+            return (size, server, size + 1) if size < job.most_gpus else None
+
+        served, room = in_turn([tuple(map(add, worker, server)) for _, worker, server in tasks], ALL)
+        sizes = grow(dict.fromkeys(served, 1), room, one_more)
+        servers = all_sizes(sizes, 0, len(tasks))
+        return Sizes(np.minimum(servers, 1), servers)
 
 
 class ProfiledOptimus(Size):
@@ -105,7 +102,8 @@ class ProfiledOptimus(Size):
 
     def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
         """Return workers and servers."""
-        target = grow(growths_of(Profiled(snapshot, self.surfaces), ranked, {}))
+        beliefs = Profiled(snapshot, self.surfaces)
+        target = one_by_one(growers_of(beliefs, ranked), beliefs.left[ranked].tolist(), {})
         return Sizes(target[:, 0], target[:, 1])
 
 
@@ -137,9 +135,9 @@ def _profiled(profile: Profile, true: Floats) -> Floats:
     return believed
 
 
-def _tasks(snapshot: Snapshot, ranked: Ints) -> list[tuple[Job, Vector, Vector]]:
+def _tasks(snapshot: Snapshot, ranked: Ints) -> list[tuple[Job, Amounts, Amounts]]:
     """Each ranked job with the parts of the cluster that its worker and its server take."""
-    jobs, total = snapshot.table.jobs, capacity(snapshot)
+    jobs, total = snapshot.table.jobs, up_capacity(snapshot)
     return [(jobs[row], *tasks_of(jobs[row], total)) for row in ranked.tolist()]
 
 
@@ -170,15 +168,7 @@ def policy_of(rule: str) -> Policy:
     return RULES[rule]() if rule in RULES else parse_policy(rule)
 
 
-def bound_slots(jobs: Sequence[Job], slot_s: float, speed: SpeedModel) -> float:
+def bound_slots(scenario: Scenario) -> float:
     """Average JCT if every job ran at its own best size as if it were alone, from its first slot on."""
-    return float(np.mean([_alone_s(job, slot_s, speed) for job in jobs])) / slot_s
-
-
-def _alone_s(job: Job, slot_s: float, speed: SpeedModel) -> float:
-    apart = job.profile is not None and job.profile.apart
-    most = job.most_gpus
-    speeds = speed.surface(job, 0, most, most)[:, 1:] if apart else speed.curve(job, 0, most)
-    work = job.samples if job.duration_s is None else job.duration_s * float(speeds[job.gpus])
-    assert work is not None
-    return -job.arrival_s % slot_s + work / float(speeds.max())
+    waits_s = [-job.arrival_s % scenario.slot_s for job in scenario.jobs]
+    return bound(scenario, Slots(1, Features())) + float(np.mean(waits_s)) / scenario.slot_s

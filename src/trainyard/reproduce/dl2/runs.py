@@ -13,7 +13,6 @@ from trainyard.learn.settings.paper_jobs import HELD_OUT_SEED, Setting, validati
 from trainyard.learn.settings.splits import AnySetting, episode, ground
 from trainyard.model.arrays import Floats
 from trainyard.model.rules import Rules
-from trainyard.model.speed import SpeedModel
 from trainyard.reproduce.dl2.rules import bound_slots, policy_of
 from trainyard.reproduce.dl2.theirs import BOUND
 from trainyard.reproduce.findings import Cell, Heading, Table
@@ -39,7 +38,7 @@ class Run:
         return Outcome(
             float((finish_s - arrival_s).mean()) / slot_s,
             float(finish_s.max() - arrival_s.min()) / slot_s,
-            bound_slots(jobs, slot_s, speed or SpeedModel(cluster)),
+            bound_slots(ground),
         )
 
 

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from trainyard.model.fairness import jain
 from trainyard.policy.types.market.category import Fairness, search_sampled
 from trainyard.policy.types.market.closed_form import ClosedForm
-from trainyard.policy.types.market.fairness import equal_share_s, jain
+from trainyard.policy.types.market.fairness import equal_share_s
 from trainyard.policy.types.market.prices import trade
 from trainyard.reproduce.findings import Cell, Heading, Table
 from trainyard.reproduce.market.figures import draw_fairness
@@ -44,7 +45,7 @@ class Frontier:
     def carry_out(self) -> dict[str, Outcome]:
         """Solve it."""
         rings, costs = instance(self.jobs, self.workers, self.seed, self.most)
-        fair_s, everybody = equal_share_s(rings, costs.capacity), np.arange(self.jobs)
+        fair_s, every_job = equal_share_s(rings, costs.capacity), np.arange(self.jobs)
         mixes = {}
         for cap in CAPS:
             capped = costs if cap is None else replace(costs, limit=cap * fair_s)
@@ -59,9 +60,9 @@ class Frontier:
         least = costs.total(mixes["no cap"])
         found = {}
         for name, mix in mixes.items():
-            ratio = rings.seconds(everybody, mix) / fair_s
+            ratio = rings.seconds(every_job, mix) / fair_s
             above = 100 * (costs.total(mix) / least - 1)
-            found[name] = Outcome(above, jain(ratio), jain(1 / ratio), float(ratio.max()))
+            found[name] = Outcome(above, float(jain(ratio)), float(jain(1 / ratio)), float(ratio.max()))
         return found
 
 

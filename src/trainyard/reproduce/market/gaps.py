@@ -11,9 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from trainyard.model.arrays import Ints
+from trainyard.model.fairness import jain
 from trainyard.policy.types.market.category import search_all, search_sampled
 from trainyard.policy.types.market.closed_form import ClosedForm
-from trainyard.policy.types.market.fairness import equal_share_s, jain
+from trainyard.policy.types.market.fairness import equal_share_s
 from trainyard.policy.types.market.master import Columns, Master
 from trainyard.policy.types.market.menus import Lists, all_configs, grid, grid_configs, shared_menu
 from trainyard.policy.types.market.prices import trade
@@ -54,7 +55,7 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Clearing:
-    """One instance, solved by everybody."""
+    """One instance, solved by every_job."""
 
     jobs: int
     workers: int
@@ -72,7 +73,7 @@ class Clearing:
             spent = time.process_time() - began
             seconds = drawn.rings.seconds(np.arange(self.jobs), mix)
             ratio = seconds / fair_s
-            found[name] = Outcome(float(seconds.sum()), spent, jain(1.0 / ratio), float(ratio.max()))
+            found[name] = Outcome(float(seconds.sum()), spent, float(jain(1.0 / ratio)), float(ratio.max()))
         return found
 
 
@@ -134,12 +135,12 @@ def _category(
 def plain_program(it: Instance) -> Ints:
     """Every job, every configuration, one integer program: the reference for time."""
     costs, configs = it.costs, all_configs(it.costs.capacity, it.rings.most)
-    everybody = np.repeat(np.arange(costs.jobs), len(configs))
+    every_job = np.repeat(np.arange(costs.jobs), len(configs))
     pairs = np.tile(configs, (costs.jobs, 1))
-    cost = costs.of(everybody, pairs)
+    cost = costs.of(every_job, pairs)
     some = np.isfinite(cost)
     master = Master(costs.jobs, costs.capacity, float(cost[some].mean()), np.inf)
-    master.add(Columns(everybody[some], pairs[some], cost[some]))
+    master.add(Columns(every_job[some], pairs[some], cost[some]))
     chosen, columns = master.choice(10**6), master.columns()
     mix: Ints = np.zeros((costs.jobs, costs.types), dtype=np.int64)
     mix[columns.jobs[chosen]] = columns.configs[chosen]

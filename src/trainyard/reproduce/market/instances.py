@@ -12,15 +12,15 @@ from typing import NamedTuple
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
-from trainyard.model.zoo import ZOO
+from trainyard.model.zoo import FOR_OLDER_GPUS, ZOO
 from trainyard.policy.types.market.costs import Costs, plain_costs
 from trainyard.policy.types.market.rings import Rings, ring_jobs
+from trainyard.trace.gavel_times import draw_log_minutes
 
 TYPES = ("K80", "P100", "V100")
 JITTER = 0.1
 BATCHES = 4  # of one worker in a global batch
 GBPS = 10.0
-SHORT, LONG, LONG_SHARE = (1.5, 3.0), (3.0, 4.0), 0.2  # decimal logarithms of minutes
 
 
 class Instance(NamedTuple):
@@ -37,8 +37,7 @@ def instance(jobs: int, workers: int, seed: int, most: int, types: int = 3, gbps
     pick = rng.integers(0, len(batch), jobs)
     rho = np.stack([np.interp(np.linspace(0, 2, types), (0, 1, 2), row) for row in speeds[pick]])
     rho *= rng.uniform(1 - JITTER, 1 + JITTER, rho.shape)
-    digits = np.where(rng.random(jobs) < LONG_SHARE, rng.uniform(*LONG, jobs), rng.uniform(*SHORT, jobs))
-    iterations = 60 * 10**digits * rho[:, -1] / batch[pick]
+    iterations = 60 * 10 ** draw_log_minutes(jobs, rng) * rho[:, -1] / batch[pick]
     rings = ring_jobs(rho, batch[pick], iterations, gradient_bytes[pick], gbps * 1e9 / 8, most)
     capacity: Ints = np.full(types, workers // types, dtype=np.int64)
     capacity[: workers % types] += 1
@@ -50,7 +49,7 @@ def _models() -> tuple[Floats, Floats, Floats]:
     rows = []
     for name in sorted(ZOO):
         profile = ZOO[name].profile
-        if profile.compute is not None and profile.sync is not None and name != "llama-7b":
+        if profile.compute is not None and profile.sync is not None and name in FOR_OLDER_GPUS:
             seconds = [profile.compute.per_sample_s[t] for t in TYPES]
             rows.append([*(1 / s for s in seconds), BATCHES * profile.batch, profile.sync.gradient_mb * 1e6])
     table = np.array(rows)

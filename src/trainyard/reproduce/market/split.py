@@ -47,8 +47,8 @@ class Splitting:
 
 
 def _penalty(rings: Rings, mix: Ints) -> float:
-    everybody = np.arange(len(mix))
-    return float(equal_split_s(rings, mix).sum() / rings.seconds(everybody, mix).sum())
+    every_job = np.arange(len(mix))
+    return float(equal_split_s(rings, mix).sum() / rings.seconds(every_job, mix).sum())
 
 
 def equal_split_s(rings: Rings, mix: Ints) -> Floats:

@@ -16,14 +16,13 @@ from trainyard.model.arrays import Floats
 from trainyard.model.cluster import CPUS_PER_GPU, MEMORY_GB_PER_GPU, Cluster, GpuType, Node
 from trainyard.model.job import Job
 from trainyard.model.speed import SpeedModel
-from trainyard.model.zoo import ZOO
+from trainyard.model.zoo import FOR_OLDER_GPUS, ZOO
+from trainyard.trace.gavel_times import draw_log_minutes
 
 TYPES = {"V100": 1.0, "P100": 219 / 367, "K80": 51.9 / 367}  # speeds of 32-bit ResNet-50, as in the zoo
 NODES_PER_TYPE, GPUS_PER_NODE = 4, 8
-MODELS = sorted(name for name, entry in ZOO.items() if name != "llama-7b")  # too large for the older GPUs
 SIZES, SHARES = (1, 2, 4, 8), (0.70, 0.10, 0.15, 0.05)
 MOST_GPUS = 16
-SHORT, LONG, LONG_SHARE = (1.5, 3.0), (3.0, 4.0), 0.2  # decimal logarithms of minutes
 SCALE = 0.2
 NOISE = 0.5  # of the decimal logarithm of the work, where it decides the size
 
@@ -58,8 +57,8 @@ def mixed_cluster(network_gbps: float = 10.0) -> Cluster:
 def mixed_jobs(workload: Workload) -> list[Job]:
     """Draw jobs that may have 1 to MOST_GPUS GPUs."""
     rng, n = np.random.default_rng(workload.seed), workload.jobs
-    models = rng.choice(len(MODELS), n)
-    digits = np.where(rng.random(n) < LONG_SHARE, rng.uniform(*LONG, n), rng.uniform(*SHORT, n))
+    models = rng.choice(len(FOR_OLDER_GPUS), n)
+    digits = draw_log_minutes(n, rng)
     rank = (digits + rng.normal(0.0, NOISE, n)).argsort().argsort()
     gpus = np.array(SIZES)[np.searchsorted(np.cumsum(SHARES), (rank + 0.5) / n)]
     work_s = 60 * SCALE * 10**digits
@@ -74,8 +73,8 @@ def mixed_jobs(workload: Workload) -> list[Job]:
             float(arrivals[i]),
             int(gpus[i]),
             samples=float(work_s[i] * speeds[i, 0]),
-            model=MODELS[models[i]],
-            profile=ZOO[MODELS[models[i]]].profile,
+            model=FOR_OLDER_GPUS[models[i]],
+            profile=ZOO[FOR_OLDER_GPUS[models[i]]].profile,
             min_gpus=1,
             max_gpus=MOST_GPUS,
         )
@@ -86,4 +85,4 @@ def mixed_jobs(workload: Workload) -> list[Job]:
 def _speeds(model: SpeedModel) -> Floats:
     """Samples per second of each model on one GPU of each type."""
     shapes = model.proportional(np.eye(len(TYPES), dtype=np.int64))
-    return np.array([model.bulk(ZOO[name].profile, shapes) for name in MODELS])
+    return np.array([model.bulk(ZOO[name].profile, shapes) for name in FOR_OLDER_GPUS])

@@ -10,7 +10,8 @@ import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
 from trainyard.policy.size.doubling import double, liked
-from trainyard.policy.size.optimus import Growth, grow
+from trainyard.policy.size.growth import NOTHING, Grower
+from trainyard.policy.size.optimus import one_by_one
 from trainyard.reproduce.findings import Cell, Heading, Table
 from trainyard.reproduce.ring.curves import CURVES, draw_curve, trap
 from trainyard.reproduce.ring.oracle import least_total_s
@@ -47,19 +48,8 @@ class Instance(NamedTuple):
     def by_adding(self) -> Ints:
         """Divide by one more worker at a time."""
         worker = (1.0 / self.gpus,) * 3
-        return grow(
-            [
-                Growth(
-                    work,
-                    np.concatenate([[np.inf], 1.0 / speed])[:, None],
-                    (1, 0),
-                    (self.gpus, 0),
-                    worker,
-                    (0, 0, 0),
-                )
-                for work, speed in zip(self.work, self.speeds, strict=True)
-            ]
-        )[:, 0]
+        speeds = [np.concatenate([[0.0], speed])[: self.gpus + 1, None] for speed in self.speeds]
+        return one_by_one([Grower(table, (1, 0), worker, NOTHING) for table in speeds], self.work, {})[:, 0]
 
     def optimum_s(self) -> float:
         """Return the least sum of all divisions."""

@@ -13,7 +13,13 @@ import numpy as np
 
 from trainyard.model.arrays import Floats
 from trainyard.model.speed.overlap import overlap_coefficients
-from trainyard.policy.size.smd.inner import Demands, Problem, Training, asynchronous, synchronous
+from trainyard.policy.size.smd.problem import (
+    Demands,
+    Problem,
+    Training,
+    asynchronous,
+    synchronous,
+)
 from trainyard.policy.size.smd.utility import Sigmoid
 
 Amounts = tuple[float, float, float, float]  # GPUs, vCPUs, GB of memory, GB of storage

@@ -19,14 +19,12 @@ from trainyard.model.speed import Sensitivity, SpeedModel
 from trainyard.reproduce.synergy.workload import (
     CLASSES,
     GPU_MIX,
-    LONG_MINUTES,
-    LONG_SHARE,
-    SHORT_MINUTES,
     Split,
     synergy_cluster,
     table_profile,
 )
 from trainyard.solve.program import Rows, maximise
+from trainyard.trace.gavel_times import LONG, LONG_SHARE, SHORT
 
 
 class Capacity(NamedTuple):
@@ -42,7 +40,7 @@ def mean_hours() -> float:
     def mean(low: float, high: float) -> float:
         return (10**high - 10**low) / ((high - low) * math.log(10)) / 60
 
-    return LONG_SHARE * mean(*LONG_MINUTES) + (1 - LONG_SHARE) * mean(*SHORT_MINUTES)
+    return LONG_SHARE * mean(*LONG) + (1 - LONG_SHARE) * mean(*SHORT)
 
 
 def mean_gpus() -> float:

@@ -11,13 +11,15 @@ from trainyard.model.cluster import Cluster, Node
 from trainyard.model.job import Job
 from trainyard.model.profile import Profile
 from trainyard.model.zoo import zoo_profile
+from trainyard.trace.gavel_times import LONG, LONG_SHARE, SHORT
 
 GPUS_PER_NODE = 8
 MEMORY_GB = 500.0
 SEED = 42
-LONG_SHARE = 0.2  # of the jobs
-LONG_MINUTES, SHORT_MINUTES = (3.0, 4.0), (1.5, 3.0)  # exponents of ten, drawn uniformly
-DEPLOYED_LONG, DEPLOYED_SHORT = (2.5, 2.7), (1.5, 2.5)  # the same for the small traces of the deployment
+DEPLOYED_LONG, DEPLOYED_SHORT = (
+    (2.5, 2.7),
+    (1.5, 2.5),
+)  # log10 of minutes: the deployment has smaller traces
 GPU_MIX = ((0.70, 1), (0.80, 2), (0.95, 4), (1.0, 8))  # cumulative shares
 CLASSES = (
     ("alexnet", "resnet18", "resnet50", "mobilenet", "shufflenet"),
@@ -70,7 +72,7 @@ def table_profile(name: str) -> Profile:
 def durations(seed: int, small: bool = False) -> Iterator[float]:
     """Yield run times in seconds: mostly half an hour to a day, one in five up to a week."""
     draw = Random(seed)
-    long, short = (DEPLOYED_LONG, DEPLOYED_SHORT) if small else (LONG_MINUTES, SHORT_MINUTES)
+    long, short = (DEPLOYED_LONG, DEPLOYED_SHORT) if small else (LONG, SHORT)
     while True:
         exponents = long if draw.random() >= 1 - LONG_SHARE else short
         yield 60 * 10 ** draw.uniform(*exponents)

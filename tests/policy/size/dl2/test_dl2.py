@@ -106,7 +106,7 @@ def test_the_same_snapshot_and_seed_give_the_same_sizes(draw):
 
 def replace_seed(snapshot, seed):
     twin = snapshot.fork()
-    twin.seed = seed
+    twin.rules = replace(twin.rules, seed=seed)
     return twin
 
 

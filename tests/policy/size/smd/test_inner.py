@@ -9,22 +9,24 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from trainyard.policy.size.smd.inner import (
+from trainyard.policy.size.smd.corners import (
     LINE,
     PER_SERVER,
     PER_WORKER,
     SERVERS_PER_WORKER,
     WORKERS_PER_SERVER,
+    Region,
+    corner,
+)
+from trainyard.policy.size.smd.inner import solve
+from trainyard.policy.size.smd.problem import (
     Demands,
     Problem,
     Training,
-    _corner,
-    _Region,
     asynchronous,
     completion_s,
     most_servers,
     most_workers,
-    solve,
     synchronous,
     within_limits,
 )
@@ -148,7 +150,7 @@ def test_each_ratio_is_least_at_its_corner():
     rng, n = np.random.default_rng(5), 60
     least, slopes = rng.uniform(1, 4, (2, n)), rng.uniform(0, 1.3, (2, n)) * (rng.random((2, n)) < 0.5)
     rows = rng.uniform(0, 3, (2, 3, n)) * (rng.random((2, 3, n)) < 0.7)
-    region = _Region(*least, *slopes, *np.concatenate([rows, np.eye(2)[:, :, None] * np.ones(n)], axis=1),
+    region = Region(*least, *slopes, *np.concatenate([rows, np.eye(2)[:, :, None] * np.ones(n)], axis=1),
                      np.vstack([rng.uniform(5, 60, (3, n)), np.full((2, n), 40.0)]))  # fmt: skip
     kinds = {
         WORKERS_PER_SERVER: ((1, 0), 0, (0, 1), 0),
@@ -160,7 +162,7 @@ def test_each_ratio_is_least_at_its_corner():
     for kind, ratio in kinds.items():
         free = {WORKERS_PER_SERVER: {"p_per_w": np.zeros(n)}, SERVERS_PER_WORKER: {"w_per_p": np.zeros(n)}}
         some = region._replace(**free.get(kind, {}))
-        w, p = _corner(kind, some)
+        w, p = corner(kind, some)
         inside = some.holds(w, p)
         assert 10 < inside.sum() < n
         for i in range(n):

@@ -8,14 +8,6 @@ from itertools import chain, combinations
 import numpy as np
 import pytest
 
-from trainyard.policy.size.smd.inner import (
-    Demands,
-    Training,
-    asynchronous,
-    completion_s,
-    synchronous,
-    within_limits,
-)
 from trainyard.policy.size.smd.offline import (
     admit,
     best_numbers,
@@ -23,6 +15,14 @@ from trainyard.policy.size.smd.offline import (
     equal_numbers,
     optimus_numbers,
     smd_numbers,
+)
+from trainyard.policy.size.smd.problem import (
+    Demands,
+    Training,
+    asynchronous,
+    completion_s,
+    synchronous,
+    within_limits,
 )
 from trainyard.policy.size.smd.rounding import Rounding
 from trainyard.policy.size.smd.utility import Deadline, Sigmoid

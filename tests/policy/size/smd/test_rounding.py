@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from trainyard.policy.size.smd.inner import Demands, Problem, completion_s, solve, within_limits
+from trainyard.policy.size.smd.inner import solve
+from trainyard.policy.size.smd.problem import (
+    Demands,
+    Problem,
+    completion_s,
+    within_limits,
+)
 from trainyard.policy.size.smd.rounding import Rounding, draw, polished, round_numbers, safe_scale
 from trainyard.reproduce.smd.workload import Workload, smd_jobs
 

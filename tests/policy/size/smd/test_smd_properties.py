@@ -11,16 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from trainyard.policy.size.smd.inner import (
+from trainyard.policy.size.smd.inner import solve
+from trainyard.policy.size.smd.offline import best_numbers, smd_numbers
+from trainyard.policy.size.smd.problem import (
     Demands,
     Problem,
     completion_s,
     most_servers,
     most_workers,
-    solve,
     within_limits,
 )
-from trainyard.policy.size.smd.offline import best_numbers, smd_numbers
 from trainyard.policy.size.smd.rounding import Rounding
 from trainyard.reproduce.smd.workload import INSTANCE, Workload, smd_jobs
 from trainyard.solve.knapsack import exact, frieze_clarke, lp_rounded

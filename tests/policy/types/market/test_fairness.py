@@ -6,18 +6,13 @@ import numpy as np
 import pytest
 
 from market_cases import feasible, instance, made, total_s
+from trainyard.model.fairness import jain
 from trainyard.policy.types.market.category import Fairness, fair_share_s, search_sampled
 from trainyard.policy.types.market.closed_form import ClosedForm
 from trainyard.policy.types.market.costs import STEEP, plain_costs
-from trainyard.policy.types.market.fairness import equal_share_s, equal_whole_share_s, jain
+from trainyard.policy.types.market.fairness import equal_share_s, equal_whole_share_s
 from trainyard.policy.types.market.menus import Lists, all_configs, shared_menu
 from trainyard.policy.types.market.prices import trade
-
-
-def test_jain():
-    assert jain(np.array([3.0, 3, 3])) == pytest.approx(1)
-    assert jain(np.array([5.0, 0, 0, 0])) == pytest.approx(1 / 4)
-    assert jain(np.array([])) == jain(np.zeros(3)) == 1.0
 
 
 def test_equal_share_by_hand():

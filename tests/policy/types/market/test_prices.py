@@ -9,9 +9,9 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 from market_cases import brute_force, feasible, instance, made, optimum, relaxed, total_s
+from trainyard.model.fairness import jain
 from trainyard.policy.types.market.closed_form import ClosedForm
 from trainyard.policy.types.market.costs import plain_costs
-from trainyard.policy.types.market.fairness import jain
 from trainyard.policy.types.market.menus import Lists, all_configs, shared_menu
 from trainyard.policy.types.market.prices import trade
 from trainyard.policy.types.market.samples import Samples, sampled_menu

@@ -10,6 +10,9 @@ import numpy.typing as npt
 
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.job import Job
+from trainyard.model.kind import Kind
+from trainyard.model.speed import SpeedModel
+from trainyard.model.tolerance import SAMPLES_PER_S
 from trainyard.state.beliefs import MOST_SERVERS, Told
 
 Mask = npt.NDArray[np.bool_]
@@ -35,28 +38,24 @@ class Kinds:
             (0, 2, 3)
         )  # GPUs, CPUs, GB of a worker and of a server; NaN: its share
         self.names: list[str] = []
-        self._number: dict[tuple[object, ...], int] = {}
-        self._kept: list[object] = []  # so that their ids stay their own
+        self._number: dict[tuple[SpeedModel, Kind], int] = {}
 
     def of(self, beliefs: Told, rows: list[int]) -> Ints:
         """Return the kind of each row of the job table."""
-        jobs, speed, known = beliefs.snapshot.table.jobs, id(beliefs.snapshot.speed), self._number
+        jobs, speed, known = beliefs.snapshot.table.jobs, beliefs.snapshot.speed, self._number
         found = []
         for row in rows:
             job = jobs[row]
-            limits = job.least_gpus, job.most_gpus, job.gpu_type
-            key = (speed, id(job.profile), limits, job.cpus, job.memory_gb, job.gpus)
-            number = known.get(key)
+            number = known.get((speed, job.kind))
             if number is None:
-                number = known[key] = self._add(beliefs, row, job)
+                number = known[speed, job.kind] = self._add(beliefs, row, job)
             found.append(number)
         return np.array(found, dtype=np.int64)
 
     def _add(self, beliefs: Told, row: int, job: Job) -> int:
-        self._kept += [beliefs.snapshot.speed, job.profile]
         apart = beliefs.apart(row)
         speeds = beliefs.surface(row) if apart else beliefs.curve(row)[:, np.newaxis]
-        peak = max(float(speeds.max()), 1e-12)
+        peak = max(float(speeds.max()), SAMPLES_PER_S)
         self.base = np.append(self.base, self.speeds.size)
         self.stride = np.append(self.stride, speeds.shape[1])
         self.speeds = np.append(self.speeds, speeds)

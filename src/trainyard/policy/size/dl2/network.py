@@ -71,7 +71,7 @@ class SetNetwork(Network):
 
 
 class WindowNetwork(Network):
-    """The paper's: the first so many jobs are seen."""
+    """The paper's network: it sees a fixed number of jobs, the first ones."""
 
     def __init__(self, arrays: Mapping[str, Singles]) -> None:
         self.first, self.second, self.out = (

@@ -17,12 +17,14 @@ from typing import NamedTuple
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
+from trainyard.model.tolerance import PART
 from trainyard.policy.size.dl2.arrays import ACTIONS, Singles, SlotArrays
 from trainyard.policy.size.dl2.features import Features
 from trainyard.policy.size.dl2.kinds import Mask
-from trainyard.policy.size.growth import TINY, capacity
+from trainyard.policy.size.growth import in_turn
 from trainyard.policy.stages import Sizes
 from trainyard.state.beliefs import Told
+from trainyard.state.capacity import up_capacity
 from trainyard.state.jobs import Column
 from trainyard.state.snapshot import Snapshot
 
@@ -40,7 +42,7 @@ class Observation(NamedTuple):
 
 
 class Slots(SlotArrays):
-    """So many slots at once."""
+    """Some slots at once."""
 
     def __init__(self, batch: int, features: Features, width: int = 8) -> None:
         super().__init__(batch, width, features.of_job, features.of_cluster)
@@ -54,11 +56,11 @@ class Slots(SlotArrays):
             self.jobs = self.jobs.widened(self.width)
         self.clear(b)
         jobs, table = self.jobs, snapshot.table
-        everybody = kinds.of(beliefs, list(range(len(table))))
-        self.left[b] = beliefs.left / (kinds.peak[everybody] * slot_s)
-        self.count[b], self.rows[b], self.room[b] = n, ranked, 1.0 + TINY
-        kind = jobs.kind[b, :n] = everybody[ranked]
-        parts = kinds.demand[kind] / capacity(snapshot)
+        every_job = kinds.of(beliefs, list(range(len(table))))
+        self.left[b] = beliefs.left / (kinds.peak[every_job] * slot_s)
+        self.count[b], self.rows[b], self.room[b] = n, ranked, 1.0 + PART
+        kind = jobs.kind[b, :n] = every_job[ranked]
+        parts = kinds.demand[kind] / up_capacity(snapshot)
         parts = jobs.parts[b, :n] = np.where(np.isnan(parts), parts[:, :, :1], parts)
         jobs.undone[b, :n] = beliefs.left[ranked] / table.column(C.TOTAL)[ranked]
         jobs.left[b, :n] = self.left[b][ranked]
@@ -79,11 +81,10 @@ class Slots(SlotArrays):
             array[b] = 0
 
     def _start(self, b: int, need: Floats) -> None:
-        """Give everybody the smallest size in turn; who finds no room waits."""
+        """Give every job its smallest size in turn; a job that finds no room waits."""
         n, kind = len(need), self.jobs.kind[b, : len(need)]
-        fits: Mask = np.ones(n, dtype=np.bool_)
-        if (self.smallest[b] > self.room[b]).any():
-            fits = _in_turn(need, self.room[b])
+        fits: Mask = np.zeros(n, dtype=np.bool_)
+        fits[in_turn(need.tolist(), self.room[b].tolist())[0]] = True
         self.jobs.workers[b, :n] = self.kinds.least[kind] * fits
         self.jobs.servers[b, :n] = self.kinds.apart[kind] & fits
         self.room[b] -= need[fits].sum(axis=0)
@@ -127,13 +128,3 @@ class Slots(SlotArrays):
         """Return the sizes that slot b has come to, in the order of its ranking."""
         n = int(self.count[b])
         return Sizes(self.jobs.workers[b, :n].copy(), self.jobs.servers[b, :n].copy())
-
-
-def _in_turn(need: Floats, room: Floats) -> Mask:
-    """Who finds room, the first ones first; who does not fit is passed over."""
-    left, fits = room.copy(), np.zeros(len(need), dtype=np.bool_)
-    for i, each in enumerate(need):
-        if (each <= left).all():
-            left -= each
-            fits[i] = True
-    return fits

@@ -59,7 +59,7 @@ class Dl2(Size):
         self.draw = draw
         self.fallback = fallback
         self.asked = self.left = 0  # decisions so far, and those that the fallback took
-        self.taken: list[Taken] | None = None  # the latest decisions, where somebody learns from them
+        self.taken: list[Taken] | None = None  # the latest decisions, if they are learnt from
         self._slots: Slots | None = None  # only to spare work: speeds of kinds of jobs that were there before
         self._speed: object = None
 

@@ -1,12 +1,8 @@
-"""SMD's inner problem (Yu et al., INFOCOM'21): with how many workers w and servers p each job finishes first.
+"""Algorithm 1 of SMD (Yu et al., INFOCOM'21): with how many workers and servers each job finishes first.
 
-    minimise  tau = constant + a w + b p + c w/p + d p/w + e/w + f/p
-    such that worker_r w + server_r p <= limit_r for each resource r, w >= 1, p >= 1, both real
-
-Algorithm 1 leaves out the ratio with the widest range, bounds each of the others by the values nu of a
-geometric grid, and minimises the one left out under these bounds; the best sum is at most (1 + eps) times
-the least possible. The paper solves a linear program for every nu. With two variables and these ratios the
-minimum is at a corner that can be written down, so that many jobs and nu are worked out at once.
+It leaves out the ratio with the widest range, bounds each of the others by the values nu of a geometric
+grid, and minimises the one left out under these bounds; the best sum is at most (1 + eps) times the least
+possible.
 """
 
 from __future__ import annotations
@@ -16,84 +12,34 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from trainyard.model.arrays import Floats, Ints
-
-Mask = npt.NDArray[np.bool_]
+from trainyard.model.arrays import Floats, Ints, Mask
+from trainyard.policy.size.smd.corners import (
+    LINES,
+    PER_SERVER,
+    PER_WORKER,
+    SERVERS_PER_WORKER,
+    WORKERS_PER_SERVER,
+    Region,
+    corner,
+    ranges_of,
+    value_of,
+)
+from trainyard.policy.size.smd.problem import (
+    Problem,
+    completion_s,
+    fields_of,
+    most_servers,
+    most_workers,
+    quotient,
+    within_limits,
+)
 
 SLACK = 1e-9  # of nu: at the least value of a ratio the region would have no inside
-ROUNDING = 1e-12  # of a limit
+ROUNDING = 1e-12  # of a number of steps
 CHUNK = 1 << 16  # points of the grid at once: arrays that stay in the cache
 TINY = 1e-300  # has a logarithm
 STARTS = 24  # numbers of workers tried for a first bound
-
-# The ratios: a w + b p (or a w and b p one by one), c w/p, d p/w, e/w and f/p.
-LINE, SECOND_LINE, WORKERS_PER_SERVER, SERVERS_PER_WORKER, PER_WORKER, PER_SERVER = range(6)
-LINES = (LINE, SECOND_LINE)
-MIRRORED = {
-    WORKERS_PER_SERVER: SERVERS_PER_WORKER,
-    SERVERS_PER_WORKER: WORKERS_PER_SERVER,
-    PER_SERVER: PER_WORKER,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Training:
-    """What the paper says of each of n jobs; forward and backward times are per sample."""
-
-    iterations: Floats  # E
-    eta: Floats  # (n, 3): the parts of forward, backward and communication time that are not hidden
-    global_batch: Floats  # K, of all workers together: for synchronous training
-    mini_batch: Floats  # m, of one worker: for asynchronous training
-    forward_s: Floats  # t_f
-    backward_s: Floats  # t_b
-    model_gbit: Floats  # g
-    network_gbps: Floats  # B
-    worker_s: Floats  # beta1, overhead of each worker
-    server_s: Floats  # beta2
-    concurrency: Floats  # alpha, the part of the workers that send at once: for asynchronous training
-
-
-@dataclass(frozen=True, slots=True)
-class Demands:
-    """What one worker and one server need, and what a job may have in all: (n, resources) each."""
-
-    worker: Floats
-    server: Floats
-    limit: Floats
-
-    def __post_init__(self) -> None:
-        if not ((self.worker > 0).any(axis=1) & (self.server > 0).any(axis=1)).all():
-            raise ValueError("a worker or a server that needs nothing: their number would have no bound")
-
-    def take(self, jobs: Ints | Mask) -> Demands:
-        """Return those of some jobs."""
-        return Demands(self.worker[jobs], self.server[jobs], self.limit[jobs])
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """The inner problem of n jobs: the factors of tau, (n,) each, and what the jobs need."""
-
-    constant: Floats
-    workers: Floats  # a
-    servers: Floats  # b
-    workers_per_server: Floats  # c
-    servers_per_worker: Floats  # d
-    per_worker: Floats  # e
-    per_server: Floats  # f
-    demands: Demands
-
-    def factors(self) -> tuple[Floats, ...]:
-        """Return the factors in the order of the fields."""
-        ratios = self.workers_per_server, self.servers_per_worker, self.per_worker, self.per_server
-        return self.constant, self.workers, self.servers, *ratios
-
-    def take(self, jobs: Ints | Mask) -> Problem:
-        """Return the problem of some of the jobs."""
-        constant, a, b, c, d, e, f = (factor[jobs] for factor in self.factors())
-        return Problem(constant, a, b, c, d, e, f, self.demands.take(jobs))
 
 
 class Fractional(NamedTuple):
@@ -103,64 +49,6 @@ class Fractional(NamedTuple):
     servers: Floats
     bound_s: Floats  # Psi: at least tau, at most (1 + eps) times the least tau; inf where nothing fits
     fits: Mask  # whether one worker and one server fit
-
-
-def synchronous(training: Training, demands: Demands) -> Problem:
-    """Return the problem of jobs whose workers share a global batch and wait for each other."""
-    t, none = training, np.zeros_like(training.iterations)
-    return Problem(
-        constant=t.iterations * t.eta[:, 1] * t.backward_s,
-        workers=t.iterations * t.worker_s,
-        servers=t.iterations * t.server_s,
-        workers_per_server=2 * t.iterations * t.eta[:, 2] * t.model_gbit / t.network_gbps,
-        servers_per_worker=none,
-        per_worker=t.iterations * t.eta[:, 0] * t.global_batch * t.forward_s,
-        per_server=none,
-        demands=demands,
-    )
-
-
-def asynchronous(training: Training, demands: Demands) -> Problem:
-    """Return the problem of jobs whose workers go on without waiting for each other."""
-    t, none = training, np.zeros_like(training.iterations)
-    batch_s = t.eta[:, 0] * t.mini_batch * t.forward_s + t.eta[:, 1] * t.backward_s
-    return Problem(
-        constant=t.iterations * t.worker_s,
-        workers=none,
-        servers=none,
-        workers_per_server=none,
-        servers_per_worker=t.iterations * t.server_s,
-        per_worker=t.iterations * batch_s,
-        per_server=2 * t.iterations * t.concurrency * t.eta[:, 2] * t.model_gbit / t.network_gbps,
-        demands=demands,
-    )
-
-
-def completion_s(problem: Problem, workers: Floats | Ints, servers: Floats | Ints) -> Floats:
-    """Return tau; the first axis is that of the jobs."""
-    constant, a, b, c, d, e, f = (_along(factor, workers) for factor in problem.factors())
-    w, p = workers, servers
-    tau: Floats = constant + (a + c / p) * w + (b + d / w) * p + e / w + f / p
-    return tau
-
-
-def within_limits(demands: Demands, workers: Floats | Ints, servers: Floats | Ints) -> Mask:
-    """Return which numbers keep to the limits but for rounding; the first axis is that of the jobs."""
-    worker, server, limit = (_along(array, workers) for array in _fields(demands))
-    need = worker * workers[..., None] + server * servers[..., None]
-    fit: Mask = np.all(need <= limit * (1 + SLACK), axis=-1)
-    return fit
-
-
-def most_servers(demands: Demands, workers: Floats | Ints) -> Floats:
-    """Return how many servers fit beside so many workers, not rounded; the first axis is that of the jobs."""
-    worker, server, limit = (_along(array, workers) for array in _fields(demands))
-    return _least_quotient(limit - worker * workers[..., None], server, axis=-1)
-
-
-def most_workers(demands: Demands, servers: Floats | Ints) -> Floats:
-    """Return how many workers fit beside so many servers, not rounded; the first axis is that of the jobs."""
-    return most_servers(Demands(demands.server, demands.worker, demands.limit), servers)
 
 
 def solve(problem: Problem, eps: float = 0.1, merge: bool = True, prune: bool = True) -> Fractional:
@@ -177,90 +65,6 @@ def solve(problem: Problem, eps: float = 0.1, merge: bool = True, prune: bool = 
         for whole, part in zip(answer[:3], _search(group, prune), strict=True):
             whole[jobs] = part
     return answer
-
-
-def _fields(demands: Demands) -> tuple[Floats, Floats, Floats]:
-    return demands.worker, demands.server, demands.limit
-
-
-def _along(array: Floats, numbers: Floats | Ints) -> Floats:
-    """Give the array of jobs as many axes between its first and the rest as the numbers have more."""
-    return array.reshape(array.shape[0], *(1,) * (numbers.ndim - 1), *array.shape[1:])
-
-
-def _quotient(above: Floats, below: Floats) -> Floats:
-    """Divide; what is divided by nothing has no bound."""
-    unbounded = np.full(np.broadcast_shapes(above.shape, below.shape), np.inf)
-    quotient: Floats = np.divide(above, below, out=unbounded, where=below > 0)
-    return quotient
-
-
-def _least_quotient(above: Floats, below: Floats, axis: int) -> Floats:
-    least: Floats = _quotient(above, below).min(axis=axis)
-    return least
-
-
-# -- where a ratio is least ---------------------------------------------------------------------------------
-
-
-class _Region(NamedTuple):
-    """w >= least_w, p >= least_p, p >= p_per_w w, w >= w_per_p p, on_w w + on_p p <= limit; for n points."""
-
-    least_w: Floats
-    least_p: Floats
-    p_per_w: Floats
-    w_per_p: Floats
-    on_w: Floats  # (rows, n), as the next two
-    on_p: Floats
-    limit: Floats
-
-    def mirrored(self) -> _Region:
-        """Exchange workers and servers."""
-        return _Region(
-            self.least_p, self.least_w, self.w_per_p, self.p_per_w, self.on_p, self.on_w, self.limit
-        )
-
-    def holds(self, w: Floats, p: Floats) -> Mask:
-        """Whether points are inside."""
-        rows = (self.on_w * w + self.on_p * p <= self.limit * (1 + ROUNDING)).all(axis=0)
-        cone = (p >= self.p_per_w * w * (1 - ROUNDING)) & (w >= self.w_per_p * p * (1 - ROUNDING))
-        inside: Mask = rows & cone & (w >= self.least_w) & (p >= self.least_p)
-        return inside
-
-
-def _corner(kind: int, region: _Region) -> tuple[Floats, Floats]:
-    """Where a ratio is least; if that point is outside, nothing is inside.
-
-    Each ratio is monotone in w and p, and what one of them may be is an interval that moves one way with the
-    other: so one of them is at its end, and the other at the best that this leaves.
-    """
-    if kind in (SERVERS_PER_WORKER, PER_SERVER):
-        p, w = _corner(MIRRORED[kind], region.mirrored())
-        return w, p
-    least_w, least_p, p_per_w, w_per_p, on_w, on_p, limit = region
-    if kind == PER_WORKER:
-        beside_least = _least_quotient(limit - on_p * least_p, on_w, axis=0)
-        w = np.minimum(beside_least, _least_quotient(limit, on_w + on_p * p_per_w, axis=0))
-        return w, np.maximum(least_p, p_per_w * w)
-    w = np.maximum(least_w, w_per_p * least_p)
-    if kind == WORKERS_PER_SERVER:
-        return w, np.minimum(_least_quotient(limit - on_w * w, on_p, axis=0), _quotient(w, w_per_p))
-    return w, np.maximum(least_p, p_per_w * w)
-
-
-def _largest_line(line: Floats, demands: Demands) -> Floats:
-    """The largest value of a linear term: at a corner, where two limits meet or at an end."""
-    one = np.ones(len(line))
-    top = most_workers(demands, one)
-    largest = np.zeros(len(line))
-    on_w, on_p, limit = (field.T for field in _fields(demands))
-    first, second = np.triu_indices(len(limit), 1)
-    across = on_w[first] * on_p[second] - on_w[second] * on_p[first]
-    along = limit[first] * on_p[second] - limit[second] * on_p[first]
-    meet = np.divide(along, across, out=np.ones_like(along), where=across != 0)
-    for w in (one, top, *np.clip(meet, one, top)):
-        largest = np.maximum(largest, line[:, 0] * w + line[:, 1] * most_servers(demands, w))
-    return largest
 
 
 # -- jobs alike ---------------------------------------------------------------------------------------------
@@ -284,7 +88,7 @@ def _groups(problem: Problem, jobs: Ints, eps: float, merge: bool) -> Iterator[t
     problem = problem.take(jobs)
     lines = _lines(problem, merge)
     present = np.vstack([(lines > 0).any(axis=2), np.array(problem.factors()[3:]) > 0])
-    least, largest = _ranges(problem, lines)
+    least, largest = ranges_of(problem, lines)
     width = np.divide(largest, least, out=np.zeros_like(least), where=present)
     left_out = width.argmax(axis=0)
     code = left_out + 8 * (present * 2 ** np.arange(6)[:, None]).sum(axis=0)
@@ -300,37 +104,6 @@ def _lines(problem: Problem, merge: bool) -> Floats:
     a, b, none = problem.workers, problem.servers, np.zeros_like(problem.workers)
     terms = ((a, b), (none, none)) if merge else ((a, none), (none, b))
     return np.stack([np.column_stack(term) for term in terms])
-
-
-def _value(problem: Problem, lines: Floats, kind: int, w: Floats, p: Floats) -> Floats:
-    """Return the values of one ratio."""
-    if kind in LINES:
-        on_w, on_p = lines[kind].T
-        line: Floats = on_w * w + on_p * p
-        return line
-    factor = problem.factors()[kind + 1]
-    if kind == WORKERS_PER_SERVER:
-        return factor * w / p
-    if kind == SERVERS_PER_WORKER:
-        return factor * p / w
-    return factor / (w if kind == PER_WORKER else p)
-
-
-def _ranges(problem: Problem, lines: Floats) -> tuple[Floats, Floats]:
-    """Return the least and the largest value of each ratio, (6, n)."""
-    one, none = np.ones_like(problem.constant), np.zeros_like(problem.constant)
-    whole = _Region(one, one, none, none, *(field.T for field in _fields(problem.demands)))
-    least, largest = [], []
-    for kind in range(6):
-        least.append(_value(problem, lines, kind, *_corner(kind, whole)))
-        if kind in LINES:
-            largest.append(_largest_line(lines[kind], problem.demands))
-            continue
-        # w/p is largest where p/w is least; 1/w and 1/p are largest at one.
-        per_one = kind in (PER_WORKER, PER_SERVER)
-        far = (one, one) if per_one else _corner(MIRRORED[kind], whole)
-        largest.append(_value(problem, lines, kind, *far))
-    return np.array(least), np.array(largest)
 
 
 # -- the grid -----------------------------------------------------------------------------------------------
@@ -406,11 +179,11 @@ def _search(group: _Group, prune: bool) -> tuple[Floats, Floats, Floats]:
     known_s = _first_bound(group) if prune else np.full(n, np.inf)
     for points in _Grid(group).chunks(known_s):
         region = _bounded(group, points)
-        w, p = _corner(group.left_out, region)
+        w, p = corner(group.left_out, region)
         inside = np.flatnonzero(region.holds(w, p))
         job, w, p = points.job[inside], w[inside], p[inside]
         some = group.problem.take(job)
-        psi = points.total_s[inside] + _value(some, group.lines[:, job], group.left_out, w, p)
+        psi = points.total_s[inside] + value_of(some, group.lines[:, job], group.left_out, w, p)
         better = np.flatnonzero(psi < best_s[job])
         better = better[np.lexsort((psi[better], job[better]))]
         of, first = np.unique(job[better], return_index=True)
@@ -436,17 +209,17 @@ def _first_bound(group: _Group) -> Floats:
         )
     )
     # For a given w the best p has a formula, since tau is convex in p.
-    p = np.clip(np.sqrt(_quotient(c * w + f, b + d / w)), 1.0, most_servers(problem.demands, w))
+    p = np.clip(np.sqrt(quotient(c * w + f, b + d / w)), 1.0, most_servers(problem.demands, w))
     tau: Floats = completion_s(problem, w, p).min(axis=1)
     return problem.constant + (1 + group.eps) * (tau - problem.constant)
 
 
-def _bounded(group: _Group, points: _Points) -> _Region:
+def _bounded(group: _Group, points: _Points) -> Region:
     """The region in which each ratio on the grid is at most its nu."""
     job, demands = points.job, group.problem.demands
     one, none = np.ones(job.size), np.zeros(job.size)
     at_least = {PER_WORKER: one, PER_SERVER: one, WORKERS_PER_SERVER: none, SERVERS_PER_WORKER: none}
-    rows = [tuple(field.T[:, job] for field in _fields(demands))]
+    rows = [tuple(field.T[:, job] for field in fields_of(demands))]
     for kind, nu in zip(group.on_grid, points.nu, strict=True):
         most = nu * (1 + SLACK)
         if kind in LINES:
@@ -454,7 +227,7 @@ def _bounded(group: _Group, points: _Points) -> _Region:
         else:
             factor = group.problem.factors()[kind + 1][job]
             at_least[kind] = np.maximum(at_least[kind], factor / most)
-    return _Region(
+    return Region(
         at_least[PER_WORKER],
         at_least[PER_SERVER],
         at_least[WORKERS_PER_SERVER],

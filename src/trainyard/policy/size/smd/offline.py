@@ -14,14 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trainyard.model.arrays import Floats, Ints
-from trainyard.policy.size.smd.inner import (
-    Mask,
+from trainyard.model.arrays import Floats, Ints, Mask
+from trainyard.policy.size.smd.inner import solve
+from trainyard.policy.size.smd.problem import (
     Problem,
     completion_s,
     most_servers,
     most_workers,
-    solve,
     within_limits,
 )
 from trainyard.policy.size.smd.rounding import Rounding, polished, round_numbers

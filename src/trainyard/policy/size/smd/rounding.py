@@ -11,7 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
-from trainyard.policy.size.smd.inner import Demands, Problem, completion_s, within_limits
+from trainyard.policy.size.smd.problem import (
+    Demands,
+    Problem,
+    completion_s,
+    within_limits,
+)
 
 WHOLE = 1e-6  # from a whole number: that number
 TRIES = 20

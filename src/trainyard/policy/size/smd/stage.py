@@ -7,22 +7,27 @@ jobs are worth when they end. Jobs that are worth nothing any more come last, in
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from trainyard.errors import InputError
 from trainyard.model.arrays import Floats, Ints
-from trainyard.model.cluster import Node
-from trainyard.model.job import Job
+from trainyard.model.cluster import Node, NodeTable
+from trainyard.model.speed import Ratios
 from trainyard.policy.size.hysteresis import settle
-from trainyard.policy.size.smd.inner import Demands, Problem, most_workers
 from trainyard.policy.size.smd.offline import smd_numbers
+from trainyard.policy.size.smd.problem import (
+    Demands,
+    Problem,
+    most_workers,
+)
 from trainyard.policy.size.smd.rounding import Rounding
 from trainyard.policy.size.smd.utility import Deadline, Inverse, Linear, Sigmoid, Utility
 from trainyard.policy.stages import Size, Sizes
 from trainyard.solve.knapsack import Mask, exact, fill, frieze_clarke, lp_rounded
 from trainyard.state.beliefs import MOST_SERVERS, Told
+from trainyard.state.capacity import up_capacity
 from trainyard.state.jobs import Column
 from trainyard.state.snapshot import Snapshot
 
@@ -78,26 +83,28 @@ class Smd(Size):
         for j, row in enumerate(ranked.tolist()):
             job = snapshot.table.jobs[row]
             most = job.most_gpus, beliefs.most(row)  # asked for, and there are of its type
-            key = (id(job.profile), job.least_gpus, most, beliefs.gpu_type(row), job.asked_per_gpu)
+            # Coarser than `job.kind`: neither the GPUs it asks for nor how it came by its type count.
+            key = (job.content, job.least_gpus, most, beliefs.gpu_type(row), job.asked_per_gpu)
             kind = kinds.setdefault(key, len(rows))
             if kind == len(rows):
                 rows.append(row)
             of[j] = kind
         numbers = np.zeros((len(rows), 2), dtype=np.int64)
-        theta = [i for i, row in enumerate(rows) if _has_theta(snapshot.table.jobs[row])]
+        links = _links(snapshot.nodes)
+        theta = [i for i, row in enumerate(rows) if _ratios(beliefs, row, links, False) is not None]
         for i in sorted(set(range(len(rows))) - set(theta)):
             numbers[i] = _tried(beliefs, rows[i])
         if theta:
-            numbers[theta] = self._solved(beliefs, [rows[i] for i in theta])
+            numbers[theta] = self._solved(beliefs, [rows[i] for i in theta], links)
         return numbers[of, 0], numbers[of, 1]
 
-    def _solved(self, beliefs: Told, rows: list[int]) -> Ints:
+    def _solved(self, beliefs: Told, rows: list[int], links: _Links) -> Ints:
         """The better answer of two inner problems: on one node with its bandwidth, and over the network."""
         best, speeds = np.ones((len(rows), 2), dtype=np.int64), np.zeros(len(rows))
         demands = _demands(beliefs, rows)
         for together in (False, True):
             rounding = Rounding(np.random.default_rng(beliefs.snapshot.rules.seed))
-            found = smd_numbers(_problem(beliefs, rows, demands, together), rounding, self.eps)
+            found = smd_numbers(_problem(beliefs, rows, demands, links, together), rounding, self.eps)
             for i, (row, w, p, fits) in enumerate(zip(rows, *found, strict=True)):
                 speed = beliefs.speed(row, int(w), int(p)) if fits else 0.0
                 if speed > speeds[i]:
@@ -122,7 +129,7 @@ class Smd(Size):
     def _weights(self, beliefs: Told, ranked: Ints, gpus: Ints, servers: Ints) -> tuple[Floats, Floats]:
         """GPUs, CPUs and GB that each job counts with, and those of the cluster."""
         demands = _demands(beliefs, ranked.tolist())
-        capacity = _capacity(beliefs.snapshot)
+        capacity = np.array(up_capacity(beliefs.snapshot))
         used = demands.worker[:, :3] * gpus[:, None] + demands.server[:, :3] * servers[:, None]
         weights = used if self.charge == "used" else np.maximum(demands.limit[:, :3], used)
         # A job that may have more than there is can still have what it uses.
@@ -145,53 +152,47 @@ def _utility(name: UtilityName, limit_s: Floats) -> Utility:
     return Deadline(limit_s) if name == "step" else Inverse()
 
 
-def _has_theta(job: Job) -> bool:
-    """Whether the speed of a job has the form of SMD's equations, with any number of workers from one."""
-    profile = job.profile
-    if profile is None or not profile.apart or profile.sync is None or job.least_gpus > 1:
-        return False
-    plain = not (profile.tables or profile.layers or profile.input)
-    return plain and profile.compute is not None and profile.sync.overlap == "sequential"
+class _Links(NamedTuple):
+    """What jobs may count on, by GPU type."""
+
+    largest: dict[int, Node]
+    network_gbps: dict[int, float]  # of the slowest node
 
 
-def _problem(beliefs: Told, rows: list[int], demands: Demands, together: bool) -> Problem:
-    """The inner problem of jobs with servers, per sample: how much is left does not change the answer."""
-    nodes, jobs = beliefs.snapshot.nodes, [beliefs.snapshot.table.jobs[row] for row in rows]
-    largest: dict[int, Node] = {}  # by GPU type
-    network: dict[int, float] = {}
+def _links(nodes: NodeTable) -> _Links:
+    links = _Links({}, {})
     for node, type_ in zip(nodes.cluster.nodes, nodes.type.tolist(), strict=True):
-        network[type_] = min(network.get(type_, np.inf), node.network_gbps)
-        if type_ not in largest or node.gpus > largest[type_].gpus:
-            largest[type_] = node
+        links.network_gbps[type_] = min(links.network_gbps.get(type_, np.inf), node.network_gbps)
+        if type_ not in links.largest or node.gpus > links.largest[type_].gpus:
+            links.largest[type_] = node
+    return links
+
+
+def _ratios(beliefs: Told, row: int, links: _Links, together: bool) -> Ratios | None:
+    """The factors of SMD's equations; None if a job's speed has another form, or one worker is too few."""
+    job, type_ = beliefs.snapshot.table.jobs[row], beliefs.gpu_type(row)
+    if job.least_gpus > 1:
+        return None
+    gbps = links.largest[type_].intra_gbps if together else links.network_gbps[type_]
+    return beliefs.snapshot.speed.ratios(job, type_, gbps)
+
+
+def _problem(beliefs: Told, rows: list[int], demands: Demands, links: _Links, together: bool) -> Problem:
+    """The inner problem of jobs with servers, per sample: how much is left does not change the answer."""
     if together:
-        places = [largest[beliefs.gpu_type(row)] for row in rows]
+        places = [links.largest[beliefs.gpu_type(row)] for row in rows]
         whole = np.array([(n.gpus, n.cpus, n.memory_gb, np.inf, np.inf) for n in places])
         demands = Demands(demands.worker, demands.server, np.minimum(demands.limit, whole))
-    factors = np.zeros((len(rows), 7))
-    for i, (row, job) in enumerate(zip(rows, jobs, strict=True)):
-        profile, type_ = job.profile, beliefs.gpu_type(row)
-        assert profile is not None
-        assert profile.sync is not None
-        assert profile.compute is not None
-        sync, each_s = profile.sync, beliefs.snapshot.speed.per_sample_s(profile, type_)
-        gbps = largest[type_].intra_gbps if together else network[type_]
-        alpha = sync.async_share if sync.mode == "async" else 1.0
-        wire_s = 2 * sync.eta[2] * alpha * sync.gradient_mb * 8e-3 / gbps
-        fixed_s, batch_s = sync.eta[1] * profile.compute.fixed_s, sync.eta[0] * profile.batch * each_s
-        one, two = sync.worker_overhead_s, sync.server_overhead_s
-        # constant, w, p, w/p, p/w, 1/w, 1/p: a step of all workers together, or of each worker
-        strong = (fixed_s, one, two, wire_s, 0.0, batch_s, 0.0)
-        weak = (one, 0.0, 0.0, 0.0, two, fixed_s + batch_s, wire_s)
-        factors[i] = strong if profile.scaling == "strong" else weak
-        factors[i] /= profile.batch
+    found = [_ratios(beliefs, row, links, together) for row in rows]
+    factors = np.array([ratios for ratios in found if ratios is not None], dtype=np.float64)
     constant, a, b, c, d, e, f = factors.T
     return Problem(constant, a, b, c, d, e, f, demands)
 
 
 def _demands(beliefs: Told, rows: list[int]) -> Demands:
     """GPUs, CPUs and GB of a worker, of a server and at most; then the numbers of both at most."""
-    capacity = _capacity(beliefs.snapshot)
-    share = capacity / max(capacity[0], 1.0)  # what goes with one GPU
+    capacity = np.array(up_capacity(beliefs.snapshot))
+    share = capacity / capacity[0]  # what goes with one GPU
     asked = np.empty((len(rows), 7))
     for i, row in enumerate(rows):
         job = beliefs.snapshot.table.jobs[row]
@@ -208,14 +209,6 @@ def _demands(beliefs: Told, rows: list[int]) -> Demands:
     limit = np.maximum(np.minimum(np.maximum(most[:, None] * share, wanted), capacity), smallest)
     numbers = np.column_stack([most, np.minimum(servers, MOST_SERVERS)])
     return Demands(worker, server_rows, np.hstack([limit, numbers]))
-
-
-def _capacity(snapshot: Snapshot) -> Floats:
-    """GPUs, CPUs and GB of the nodes that are up, as far as the GPUs tell."""
-    nodes = snapshot.nodes
-    all_gpus = max(int(nodes.gpus.sum()), 1)
-    up = snapshot.up_gpus / all_gpus
-    return np.array([snapshot.up_gpus, up * float(nodes.cpus.sum()), up * float(nodes.memory_gb.sum())])
 
 
 def _tried(beliefs: Told, row: int) -> tuple[int, int]:

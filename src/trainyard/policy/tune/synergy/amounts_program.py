@@ -16,10 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
+from trainyard.model.tolerance import PART
 from trainyard.policy.tune.synergy.classes import Classes, Pieces, classes_of, deal
 from trainyard.solve.program import Rows, maximise
-
-EPSILON = 1e-9  # rounding of values that should be equal to the floor
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ class Shares:
 def best_shares(menus: Menus, cpus_total: float, memory_total: float, integer: bool = False) -> Shares | None:
     """Return the shares with the largest sum of values, or None if the floors cannot all be met.
 
-    Of identical jobs, the first ones get the options with the largest value. With `integer` nobody gets a
+    Of identical jobs, the first ones get the options with the largest value. With `integer` no job gets a
     mixture of options.
     """
     columns = (menus.gpus, menus.floor, menus.cpus, menus.memory_gb, menus.value)
@@ -59,8 +58,8 @@ def best_shares(menus: Menus, cpus_total: float, memory_total: float, integer: b
     options = np.concatenate([np.empty((0, 3)), *corners])
     needs = menus.gpus[classes.first][class_] * options[:, :2].T
     resources = Rows(*_dense(needs), np.array([cpus_total, memory_total]))
-    everybody = Rows(class_, np.arange(class_.size), np.ones(class_.size), classes.size.astype(np.float64))
-    count = maximise(options[:, 2], resources, everybody, everybody.limit[class_], integer)
+    every_job = Rows(class_, np.arange(class_.size), np.ones(class_.size), classes.size.astype(np.float64))
+    count = maximise(options[:, 2], resources, every_job, every_job.limit[class_], integer)
     if count is None:
         return None
     jobs = _hand_out(options, deal(class_, count, classes.size), classes)
@@ -86,7 +85,7 @@ def _corners(menus: Menus, job: int, integer: bool) -> Floats:
     """Rules (cpus, memory, value) of one job worth considering, best value first."""
     options = np.column_stack([menus.cpus[job], menus.memory_gb[job], menus.value[job]])
     options = _undominated(options[np.isfinite(options[:, 2])])
-    above, below = np.split(options, [np.sum(options[:, 2] >= menus.floor[job] - EPSILON)])
+    above, below = np.split(options, [np.sum(options[:, 2] >= menus.floor[job] - PART)])
     if integer:
         return above
     return _undominated(np.concatenate([above, _at_floor(above, below, float(menus.floor[job]))]))
@@ -117,7 +116,7 @@ def _undominated(options: Floats) -> Floats:
     """Without options that need no less than another and give no more; best value first."""
     options = options[np.lexsort((options[:, 1], options[:, 0], -options[:, 2]))]
     cpus, memory = options[:, 0], options[:, 1]
-    # Whoever comes earlier gives no less, so needing no more is enough.
+    # An earlier option gives no less, so needing no more is enough.
     better = np.triu((cpus[:, None] <= cpus) & (memory[:, None] <= memory), 1)
     kept: Floats = options[~better.any(axis=0)]
     return kept

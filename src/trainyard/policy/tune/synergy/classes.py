@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
-
-TOLERANCE = 1e-6  # counts nearer than this to a whole number are whole
+from trainyard.model.tolerance import WHOLE_COUNT
 
 
 class Classes(NamedTuple):
@@ -45,14 +44,14 @@ def deal(class_: Ints, count: Floats, size: Ints) -> Pieces:
     The whole part of each cell goes to whole slots; only what is left is cut, so of p cells of a class with a
     broken count at most p - 1 slots are cut.
     """
-    whole = np.floor(count + TOLERANCE)
-    part = np.where(count - whole < TOLERANCE, 0.0, count - whole)
+    whole = np.floor(count + WHOLE_COUNT)
+    part = np.where(count - whole < WHOLE_COUNT, 0.0, count - whole)
     cut_slots = size - np.bincount(class_, whole, size.size)
     broken = np.bincount(class_, part, size.size)
     part *= (cut_slots / np.where(broken > 0, broken, 1.0))[class_]
     order = np.lexsort((np.repeat([0, 1], count.size), np.tile(class_, 2)))
     ends = np.concatenate([whole, part])[order].cumsum()
-    ends = np.where(np.abs(ends - ends.round()) < TOLERANCE, ends.round(), ends)
+    ends = np.where(np.abs(ends - ends.round()) < WHOLE_COUNT, ends.round(), ends)
     cuts = np.unique(np.concatenate([ends, np.arange(size.sum() + 1.0)]))
     middle = (cuts[1:] + cuts[:-1]) / 2
     cell = np.tile(np.arange(count.size), 2)[order][ends.searchsorted(middle)]

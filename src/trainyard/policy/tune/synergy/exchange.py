@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trainyard.model.arrays import Floats, Ints
+from trainyard.model.tolerance import CPUS_GB, PART
 from trainyard.policy.tune.synergy.occupants import Occupants
 from trainyard.policy.tune.synergy.share_out import Seat, worth
 
@@ -19,7 +20,6 @@ LITTLE = 0.05  # in proportional shares of a GPU: a node that lacks less is left
 GAIN = 1e-3  # relative speed of one job: less is not worth the trouble
 TRIES = 3  # exchanges looked at closely before a node is given up
 ROOMY = 24  # nodes with the most room that exchanges are looked for with
-TINY = 1e-9
 
 
 class Single(NamedTuple):
@@ -38,14 +38,14 @@ def exchange(occupants: Occupants) -> None:
 
 
 class Regrouping:
-    """One search for better seats. Slack is counted with everybody at its best-case demand."""
+    """One search for better seats. Slack is counted with every job at its best-case demand."""
 
     def __init__(self, occupants: Occupants) -> None:
         self.occupants = occupants
         self.nodes = occupants.snapshot.nodes
         self.cpus, self.memory = occupants.slack()
-        self.unit_cpus = np.maximum(self.nodes.cpus_per_gpu, TINY)
-        self.unit_memory = np.maximum(self.nodes.memory_per_gpu, TINY)
+        self.unit_cpus = np.maximum(self.nodes.cpus_per_gpu, PART)
+        self.unit_memory = np.maximum(self.nodes.memory_per_gpu, PART)
         self.single = self._singles()
         self.worths: dict[int, float] = {}
 
@@ -167,17 +167,17 @@ class Regrouping:
     def _spare(self) -> npt.NDArray[np.bool_]:
         """Which nodes have something to spare and lack nothing."""
         some = (self.cpus > LITTLE * self.unit_cpus) | (self.memory > LITTLE * self.unit_memory)
-        return some & (self.cpus >= -TINY) & (self.memory >= -TINY)
+        return some & (self.cpus >= -PART) & (self.memory >= -PART)
 
     def _relief(self, node: int, others: Ints, cpus: Floats, memory: Floats) -> Floats:
-        """How much less the two nodes lack if so much moves from one to the other."""
+        """How much less the two nodes lack if this amount moves from one to the other."""
         here = np.array([node])
         before = self._lack(self.cpus[here], self.memory[here], here)
         before = before + self._lack(self.cpus[others], self.memory[others], others)
         after = self._lack(self.cpus[here] + cpus, self.memory[here] + memory, here)
         after += self._lack(self.cpus[others] - cpus, self.memory[others] - memory, others)
         # Of equals, spare the nodes that have most room.
-        relief: Floats = before - after - 1e-6 * (self.cpus[others] / self.unit_cpus[others])
+        relief: Floats = before - after - CPUS_GB * (self.cpus[others] / self.unit_cpus[others])
         return relief
 
     def _pays(self, x: int, y: int, other: int) -> bool:
@@ -230,8 +230,8 @@ class Regrouping:
 
 def _seats_for(count: int, demand: Floats, seats: Ints, room: Floats, unit: Floats) -> Ints:
     """Seats for jobs with the same demand: where they fit, the fullest nodes first; then the least bad."""
-    need = np.maximum(demand, TINY)[:, None]
-    fit = np.minimum(np.floor((room + TINY) / need).min(axis=0), seats).astype(np.int64)
+    need = np.maximum(demand, PART)[:, None]
+    fit = np.minimum(np.floor((room + PART) / need).min(axis=0), seats).astype(np.int64)
     fit = np.maximum(fit, 0)
     order = np.argsort((room / unit).sum(axis=0), kind="stable")
     before = fit[order].cumsum() - fit[order]

@@ -11,16 +11,16 @@ from trainyard.model.allocation import Allocation, Share
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.job import Job
 from trainyard.model.speed.sensitivity import Ladder, Rungs
+from trainyard.model.tolerance import PART
 from trainyard.policy.stages import Changes
 from trainyard.state.snapshot import Snapshot
 
 new_share = partial(tuple.__new__, Share)  # like Share._make, three times as quick
-SAME = 1e-9  # shares nearer than this (relative) are the same: no need to touch the job
 Parts = list[tuple[int, int]]  # (node, GPUs)
 
 
 class Occupants:
-    """Everybody that should run, where, and how high on its ladder. Places start at the top.
+    """The jobs that should run, where, and how high on their ladders. Places start at the top.
 
     Jobs that ask for CPUs or memory of their own choice are no occupants: they hold what they asked for, and
     the occupants share the room that is left.
@@ -67,7 +67,7 @@ class Occupants:
         return float(self.cpus[node] / nodes.cpus[node]), float(self.memory_gb[node] / nodes.memory_gb[node])
 
     def _free_gpus(self) -> list[int]:
-        """GPUs of each node that nobody is planned on."""
+        """GPUs of each node that no plan uses."""
         index, running = self.snapshot.nodes.index, self.snapshot.target
         free = self.snapshot.free.gpus.copy()
         for job_id in self._planned.keys() & running.keys():
@@ -104,7 +104,7 @@ class Occupants:
         return held
 
     def slack(self) -> tuple[Floats, Floats]:
-        """CPUs and GB that each node has left, below zero if short, with everybody on its place."""
+        """CPUs and GB that each node has left, below zero if short, with every job on its place."""
         nodes, node = self.snapshot.nodes, self.where()
         cpus, memory = self.held()
         held_cpus = np.bincount(node, cpus, len(nodes.ids)) * nodes.cpus_per_gpu
@@ -112,7 +112,7 @@ class Occupants:
         return self.cpus - held_cpus, self.memory_gb - held_memory
 
     def changes(self) -> dict[str, Allocation | None]:
-        """What has to change for everybody to get what its place stands for."""
+        """What has to change for every job to get what its place stands for."""
         running, ids, ends, rows = self.snapshot.target, self.ids, self.ends, self._rows()
         occupants = set(ids)
         result = {j: a for j, a in self._planned.items() if j not in occupants}
@@ -139,7 +139,7 @@ def _same(shares: tuple[Share, ...], others: tuple[Share, ...]) -> bool:
     """Whether these are the same but for rounding."""
     return len(shares) == len(others) and all(
         a[:3] == b[:3]
-        and abs(a.cpus - b.cpus) <= SAME * b.cpus
-        and abs(a.memory_gb - b.memory_gb) <= SAME * b.memory_gb
+        and abs(a.cpus - b.cpus) <= PART * b.cpus
+        and abs(a.memory_gb - b.memory_gb) <= PART * b.memory_gb
         for a, b in zip(shares, others, strict=True)
     )

@@ -26,7 +26,7 @@ WORTHWHILE = 1e-6  # sum of relative speeds
 
 
 class _Layout(NamedTuple):
-    """Where everybody sits, and how high."""
+    """Where every job sits, and how high on its ladder."""
 
     parts: list[Parts]
     places: list[float]
@@ -104,8 +104,8 @@ def _share_out(occupants: Occupants) -> None:
         np.concatenate([*held_cpus, *held_memory]),
         np.concatenate([occupants.cpus, occupants.memory_gb]),
     )
-    everybody = Rows(owner, np.arange(owner.size), np.ones(owner.size), np.ones(sizes.size))
-    chosen = maximise(speed, resources, everybody, np.ones(owner.size))
+    every_job = Rows(owner, np.arange(owner.size), np.ones(owner.size), np.ones(sizes.size))
+    chosen = maximise(speed, resources, every_job, np.ones(owner.size))
     if chosen is not None:
         for i, ladder in enumerate(occupants.ladders):
             occupants.places[i] = _place(ladder, chosen[first[i] : first[i + 1]])

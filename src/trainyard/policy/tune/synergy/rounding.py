@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trainyard.model.arrays import Ints
-from trainyard.policy.tune.synergy.classes import TOLERANCE
+from trainyard.model.tolerance import WHOLE_COUNT
 from trainyard.policy.tune.synergy.seats_program import Fractions
 from trainyard.state.room import Parts, fewest_nodes, levels_of, total, within
 
@@ -25,13 +25,13 @@ class Placed:
 
 
 def round_placement(fractions: Fractions, gpus: Ints, node_gpus: Ints) -> Placed:
-    """Put every job on whole GPUs; nobody gets a GPU twice. CPUs and memory are not looked at.
+    """Put every job on whole GPUs; no GPU is given twice. CPUs and memory are not looked at.
 
     Whole jobs stay where they are. The others follow, the largest first and then the least split: on the node
     with their largest fraction among those with room for all, else on the fewest nodes. A job is left out
     only if there are not enough GPUs.
     """
-    whole = fractions.fraction > 1 - TOLERANCE
+    whole = fractions.fraction > 1 - WHOLE_COUNT
     job, node = fractions.job[whole], fractions.node[whole]
     taken = np.bincount(node, gpus[job], node_gpus.size)
     room = _Room((node_gpus - taken).astype(np.int64))

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
+from trainyard.model.tolerance import ROUGH_PART
 from trainyard.policy.tune.synergy.classes import Classes, Pieces, classes_of, deal
 from trainyard.solve.program import Rows, maximise
 
 MOST_CELLS = 100_000  # pairs (class, node): some seconds; beyond that a class may use only some of the nodes
-SLACK = 1e-6  # CPUs and memory may exceed a node's by this fraction: shares that use all come with rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def place_shares(
     """
     classes = classes_of(np.column_stack([gpus, cpus, memory_gb]).astype(np.float64))
     demand = np.stack([gpus, gpus * cpus, gpus * memory_gb])[:, classes.first].astype(np.float64)
-    room = np.stack([node_gpus, node_cpus * (1 + SLACK), node_memory_gb * (1 + SLACK)])
+    room = np.stack([node_gpus, node_cpus * (1 + ROUGH_PART), node_memory_gb * (1 + ROUGH_PART)])
     nodes = node_gpus.size
     settled = stay >= 0
     staying, most = np.unique(classes.of[settled] * nodes + stay[settled], return_counts=True)
@@ -70,8 +70,8 @@ def _amounts(cell: Ints, upper: Floats, demand: Floats, room: Floats, size: Ints
     class_, node = np.divmod(cell, nodes)
     rows = (np.arange(3)[:, None] * nodes + node).ravel()
     resources = Rows(rows, np.tile(variables, 3), demand[:, class_].ravel(), room.ravel())
-    everybody = Rows(class_, variables, np.ones(cell.size), size.astype(np.float64))
-    return maximise(np.isfinite(upper).astype(np.float64), resources, everybody, upper)
+    every_job = Rows(class_, variables, np.ones(cell.size), size.astype(np.float64))
+    return maximise(np.isfinite(upper).astype(np.float64), resources, every_job, upper)
 
 
 def _cells(size: Ints, nodes: int) -> Ints:

@@ -1,8 +1,8 @@
 """Share out the CPUs and memory of nodes among the jobs that sit there.
 
-Everybody starts at the top of its ladder. Where a node is short, what it lacks is reclaimed from those that
-lose least speed for it, in part if a part is enough, and nobody is a victim who has nothing of what is short.
-What is left over in the end goes to whoever gains most by it. Nobody goes below its lowest rung, which is as
+Every job starts at the top of its ladder. Where a node is short, what it lacks is reclaimed from those that
+lose least speed for it, in part if a part is enough, and never from a job that has nothing of what is short.
+What is left over goes to the jobs that gain most by it. No job goes below its lowest rung, which is as
 fast as the proportional share.
 """
 
@@ -10,18 +10,14 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
 
 from trainyard.model.speed.sensitivity import Ladder
+from trainyard.model.tolerance import CPUS_GB, FINE_PART, PART
+from trainyard.policy.size.growth import best_first
 from trainyard.policy.tune.synergy.occupants import Occupants
-
-EPSILON = 1e-9  # of a node's CPUs or memory: no shortage
-TINY = 1e-6  # CPUs or GB: nothing to hand out
-SNAP = 1e-12  # of the way between two rungs
-
 
 Room = tuple[float, float]  # CPUs and memory, as parts of the node
 WHOLE = (1.0, 1.0)
@@ -47,7 +43,7 @@ class Descent(NamedTuple):
 
 
 def share_out(occupants: Occupants) -> None:
-    """Set everybody's place."""
+    """Set every job's place on its ladder."""
     cpus, memory = occupants.slack()
     short = ((cpus < 0) | (memory < 0)).nonzero()[0].tolist()
     if not short and not _low(occupants):
@@ -85,8 +81,8 @@ def squeeze(seats: list[Seat], places: list[float], room: Room = WHOLE) -> None:
     short_cpus, short_memory = _shortage(seats, places, room)
     lack = (False, False)
     steps: list[Descent | None] = []
-    while short_cpus > EPSILON or short_memory > EPSILON:
-        if lack != (lack := (short_cpus > EPSILON, short_memory > EPSILON)):
+    while short_cpus > PART or short_memory > PART:
+        if lack != (lack := (short_cpus > PART, short_memory > PART)):
             steps = [_down(seat, place, lack) for seat, place in zip(seats, places, strict=True)]
         best, part = _cheapest(steps, short_cpus, short_memory)
         if best < 0:
@@ -112,8 +108,8 @@ def _cheapest(steps: list[Descent | None], short_cpus: float, short_memory: floa
             if short_memory > 0 and memory > 0:
                 need = max(need, short_memory / memory)
             some = min(need, 1.0)
-        useful = min(some * cpus, short_cpus) if short_cpus > EPSILON else 0.0
-        if short_memory > EPSILON:
+        useful = min(some * cpus, short_cpus) if short_cpus > PART else 0.0
+        if short_memory > PART:
             useful += min(some * memory, short_memory)
         cost = lost + some * speed
         if cost < cheapest * useful:
@@ -157,7 +153,7 @@ def _down(seat: Seat, place: float, lack: tuple[bool, bool]) -> Descent | None:
 def _snap(place: float) -> float:
     """A place that differs from a rung by rounding only is the rung."""
     rung = float(round(place))
-    return rung if abs(place - rung) < SNAP else place
+    return rung if abs(place - rung) < FINE_PART else place
 
 
 def speed_at(ladder: Ladder, place: float) -> float:
@@ -180,18 +176,14 @@ def _hand_out(occupants: Occupants, members: dict[int, list[tuple[int, int]]]) -
         return
     cpus, memory = (array.tolist() for array in occupants.slack())
     for node in sorted({node for i in low for node, _ in occupants.parts[i]}):
-        if cpus[node] <= TINY and memory[node] <= TINY:
+        if cpus[node] <= CPUS_GB and memory[node] <= CPUS_GB:
             continue
         hopeful = [
             (-_gain(occupants, i), i)
             for i, _ in members[node]
             if i in low and _may_rise(occupants, i, cpus[node], memory[node])
         ]
-        heapify(hopeful)
-        while hopeful:
-            _, i = heappop(hopeful)
-            if _climb(occupants, i, cpus, memory):
-                heappush(hopeful, (-_gain(occupants, i), i))
+        best_first(hopeful, lambda i: -_gain(occupants, i) if _climb(occupants, i, cpus, memory) else None)
 
 
 def _may_rise(occupants: Occupants, i: int, cpus: float, memory: float) -> bool:
@@ -200,14 +192,14 @@ def _may_rise(occupants: Occupants, i: int, cpus: float, memory: float) -> bool:
     if k == ladder.top:
         return False
     more_cpus, more_memory = ladder.cpus[k + 1] > ladder.cpus[k], ladder.memory[k + 1] > ladder.memory[k]
-    return (cpus > TINY or not more_cpus) and (memory > TINY or not more_memory)
+    return (cpus > CPUS_GB or not more_cpus) and (memory > CPUS_GB or not more_memory)
 
 
 def _gain(occupants: Occupants, i: int) -> float:
     """Speed gained per proportional share of CPUs and memory on the way to the next rung."""
     ladder, k = occupants.ladders[i], int(occupants.places[i])
     cost = ladder.cpus[k + 1] - ladder.cpus[k] + ladder.memory[k + 1] - ladder.memory[k]
-    return (ladder.speed[k + 1] - ladder.speed[k]) / max(cost, EPSILON)
+    return (ladder.speed[k + 1] - ladder.speed[k]) / max(cost, PART)
 
 
 def _climb(occupants: Occupants, i: int, cpus: list[float], memory: list[float]) -> bool:
@@ -222,7 +214,7 @@ def _climb(occupants: Occupants, i: int, cpus: list[float], memory: list[float])
             if rise > 0:
                 far = min(far, max(left, 0.0) / rise)
     whole = far >= k + 1 - place
-    if not whole and (not ladder.between[k] or far < EPSILON):
+    if not whole and (not ladder.between[k] or far < PART):
         return False
     occupants.places[i] = _snap(place + far)
     for node, unit_cpus, unit_memory in units:

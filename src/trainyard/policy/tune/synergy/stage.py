@@ -38,7 +38,7 @@ class Greedy(Tune):
 
 
 class SynergyTune(Tune):
-    """Synergy-TUNE: best-case demands where they fit, nobody slower than with its proportional share.
+    """Synergy-TUNE: best-case demands where they fit, no job slower than with its proportional share.
 
     Jobs are placed as if all had their proportional shares, so a GPU never idles for lack of CPUs or memory.
     Then hungry jobs change seats with modest ones where that pays, and each node is shared out.
@@ -51,7 +51,7 @@ class SynergyTune(Tune):
         return proportional_request(job, gpus, gpu_type)
 
     def ground(self, snapshot: Snapshot) -> Snapshot:
-        """Return the snapshot with everybody cut to its proportional share."""
+        """Return the snapshot with every job cut to its proportional share."""
         running, free = snapshot.target, snapshot.free.copy()
         if snapshot.table.particular:
             index, jobs, row_of = snapshot.nodes.index, snapshot.table.jobs, snapshot.table.row_of

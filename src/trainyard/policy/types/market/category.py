@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
+from trainyard.model.fairness import jain
 from trainyard.policy.types.market import compositions
 from trainyard.policy.types.market.clearing import clear_types
 from trainyard.policy.types.market.costs import Costs
@@ -44,9 +45,8 @@ class Fairness(NamedTuple):
 
     def score(self, seconds: Floats) -> Floats:
         """Score of completion times (..., S)."""
-        ratio = seconds / self.reference
-        jain = ratio.sum(axis=-1) ** 2 / (ratio.shape[-1] * (ratio**2).sum(axis=-1))
-        score: Floats = seconds.sum(axis=-1) * (self.beta + (1.0 - self.beta) * (1.0 - jain))
+        unfair = 1.0 - jain(seconds / self.reference)
+        score: Floats = seconds.sum(axis=-1) * (self.beta + (1.0 - self.beta) * unfair)
         return score
 
 
@@ -83,7 +83,7 @@ def _step(work: Floats, speed: Floats, change: Floats) -> Floats:
 
 
 def fair_share_s(rings: Rings, capacity: Ints) -> Floats:
-    """Completion times of the market in which everybody gets the same number of workers."""
+    """Completion times of the market in which every job gets the same number of workers."""
     jobs = len(rings.work)
     sizes = _allowed(rings, np.full((1, jobs), max(int(capacity.sum()) // jobs, 1), dtype=np.int64))
     mix = category_values(rings, np.ones(jobs), capacity, sizes).mix[0]
@@ -143,7 +143,7 @@ def search_sampled(
         sizes = compositions.prioritised(gain, workers, samples, skipped, generator)
     sizes = sizes[:, : costs.jobs]
     best = _best_of(costs, rings, _allowed(rings, sizes), walk, fairness)
-    if not np.isfinite(best.cost):  # no category of the sample serves everybody; all at their least may
+    if not np.isfinite(best.cost):  # no category of the sample serves every job; all at their least may
         best = _better(best, _best_of(costs, rings, _allowed(rings, 0 * sizes[:1]), walk, fairness))
     return best._replace(bound=-np.inf)  # a sample says nothing of other categories
 
@@ -151,7 +151,7 @@ def search_sampled(
 def _players(costs: Costs, rings: Rings) -> tuple[int, int]:
     """Workers and jobs to make categories of.
 
-    Where a job is better off alone, somebody must be able to leave workers idle: one more job, which may get
+    Where a job is better off alone, it must be possible to leave workers idle: one more job, which may get
     none of them, does.
     """
     idle = int((_gains(costs, rings, rings.rho.max(axis=1)) <= 0).any())

@@ -1,7 +1,7 @@
 """Clearing a market of goods in many units: who gets how many workers of which type, at which prices?
 
 Every job wants a given number of workers and values each of a type alike. All start with their favourite
-type; as long as a type is asked for more than there is of it, somebody is moved on along the cheapest chain
+type; as long as a type is asked for more than there is of it, a job is moved on along the cheapest chain
 of types. That is exact, and what the last chains cost are the prices. Many markets of the same jobs are
 cleared at once.
 """
@@ -12,17 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainyard.model.arrays import Floats, Ints
-
-NOISE = 1e-12  # of the largest value: shorter chains than that are not shorter
+from trainyard.model.tolerance import FINE_PART, LEAST_POSITIVE
 
 
 def clear_types(value: Floats, sizes: Ints, capacity: Ints) -> tuple[Ints, Floats]:
     """Return workers by type (N, S, M) of the greatest total value, and the types' prices (N, M).
 
     `value` (N, S, M) is what a worker of a type is worth to a job, minus infinity if it is of no use;
-    `sizes` (N, S) how many it gets. A market that cannot be cleared gives nobody anything.
+    `sizes` (N, S) how many it gets. A market that cannot be cleared gives no job anything.
     """
-    scale = np.where(np.isfinite(value), np.abs(value), 0.0).max(axis=(1, 2), keepdims=True) + 1e-300
+    scale = np.where(np.isfinite(value), np.abs(value), 0.0).max(axis=(1, 2), keepdims=True) + LEAST_POSITIVE
     value = value / scale
     held = np.zeros(value.shape, dtype=np.int64)
     np.put_along_axis(held, value.argmax(axis=2)[..., None], sizes[..., None], axis=2)
@@ -65,7 +64,7 @@ def _shortest(cost: Floats) -> tuple[Floats, Ints]:
     first = np.broadcast_to(np.arange(types), far.shape).copy()
     for via in range(types):
         detour = far[:, :, via, None] + far[:, None, via]
-        shorter = detour < far - NOISE
+        shorter = detour < far - FINE_PART
         far = np.where(shorter, detour, far)
         first = np.where(shorter, first[:, :, via, None], first)
     return far, first

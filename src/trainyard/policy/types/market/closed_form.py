@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
+from trainyard.model.tolerance import COUNT
 from trainyard.policy.types.market.costs import STEEP, Costs
 from trainyard.policy.types.market.menus import Offer, all_configs
 from trainyard.policy.types.market.rings import Rings
@@ -124,7 +125,7 @@ class ClosedForm:
     ) -> None:
         """Try x workers of the faster type, rounded both ways, and the rest of the slower one."""
         here = np.arange(len(jobs))
-        for fast in (np.floor(x + 1e-9).astype(np.int64), np.ceil(x - 1e-9).astype(np.int64)):
+        for fast in (np.floor(x + COUNT).astype(np.int64), np.ceil(x - COUNT).astype(np.int64)):
             tried = np.zeros_like(configs)
             tried[here, ends[1]] += fast
             tried[here, ends[0]] += n - fast

@@ -1,6 +1,6 @@
 """Categories: vectors of worker counts, one for each job. All of them, or samples.
 
-K workers make C(K - 1, S - 1) categories for S jobs if everybody gets one at least and none is idle.
+K workers make C(K - 1, S - 1) categories for S jobs if every job gets at least one and none is idle.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from math import comb
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
+from trainyard.model.tolerance import FINE_PART, LEAST_POSITIVE
 from trainyard.policy.types.market.menus import largest_remainder
 
 BLOCK = 4096
@@ -72,18 +73,18 @@ def prioritised(
 def around(weight: Floats, workers: int, samples: int, spread: float, generator: np.random.Generator) -> Ints:
     """Draw around sizes in proportion to weights; the first one is just these."""
     jobs = len(weight)
-    share = np.maximum(weight, 1e-12 * weight.max(initial=1e-300))
+    share = np.maximum(weight, FINE_PART * weight.max(initial=LEAST_POSITIVE))
     share = share / share.sum()
     centre = _at_least_one(share, workers)
     concentration = spread * jobs * share
-    gamma = generator.standard_gamma(np.broadcast_to(concentration, (samples - 1, jobs))) + 1e-300
+    gamma = generator.standard_gamma(np.broadcast_to(concentration, (samples - 1, jobs))) + LEAST_POSITIVE
     chances = gamma / gamma.sum(axis=1, keepdims=True)
     drawn = 1 + generator.multinomial(workers - jobs, chances)
     return np.concatenate([centre[None], drawn]).astype(np.int64)
 
 
 def _at_least_one(share: Floats, workers: int) -> Ints:
-    """Round shares of the workers to whole ones, one at least for everybody."""
+    """Round shares of the workers to whole ones, at least one for every job."""
     fixed = np.zeros(len(share), dtype=np.bool_)
     while True:
         left = workers - int(fixed.sum())

@@ -9,7 +9,7 @@ import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
 
-STEEP = 10.0  # every second beyond a job's limit counts so many times more
+STEEP = 10.0  # every second beyond a job's limit counts this many times more
 
 
 class Seconds(Protocol):
@@ -52,7 +52,7 @@ class Costs:
         return np.where(configs.any(axis=1), self.value(jobs, took), self.wait[jobs])
 
     def value(self, jobs: Ints, seconds: Floats) -> Floats:
-        """What so many seconds, restart included, are to each of some jobs; they may have a second axis."""
+        """What these seconds, restart included, cost each of some jobs; they may have a second axis."""
         weight, limit = (x[jobs].reshape(-1, *[1] * (seconds.ndim - 1)) for x in (self.weight, self.limit))
         with np.errstate(invalid="ignore"):
             beyond = np.where(seconds > limit, seconds - limit, 0.0)
@@ -65,7 +65,7 @@ class Costs:
 
 
 def plain_costs(times: Seconds, jobs: int, capacity: Ints, limit: Floats | None = None) -> Costs:
-    """Nothing but the sum of completion times, everybody runs; with a limit, as fair as that."""
+    """The plain sum of completion times of all jobs; with a limit, as fair as that."""
     none = np.zeros(jobs)
     held = np.zeros((jobs, len(capacity)), dtype=np.int64)
     never = none + np.inf

@@ -21,7 +21,7 @@ def equal_share_s(rings: Rings, capacity: Ints) -> Floats:
 
 
 def equal_whole_share_s(times: Seconds, jobs: Ints, capacity: Ints, sharers: Floats) -> Floats:
-    """Completion times with the cluster shared among so many jobs, type by type.
+    """Completion times with the cluster shared equally among the jobs, type by type.
 
     Where that is less than one worker of each type, the fraction of the time that would buy one.
     """
@@ -34,10 +34,3 @@ def equal_whole_share_s(times: Seconds, jobs: Ints, capacity: Ints, sharers: Flo
         took = times.seconds(jobs, configs) * np.maximum(size / part, 1.0)
         best = np.where(np.isfinite(took), np.minimum(best, took), best)
     return best
-
-
-def jain(values: Floats) -> float:
-    """(sum x)^2 / (n sum x^2): 1 if all are equal, 1/n if one has everything."""
-    if not values.size or not np.any(values):
-        return 1.0
-    return float(values.sum() ** 2 / (values.size * (values**2).sum()))

@@ -1,13 +1,13 @@
-"""The restricted master problem: which of the configurations known so far, and at which prices? By HiGHS."""
+"""The restricted master problem: which of the configurations known so far, and at which prices?"""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-import highspy
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
+from trainyard.solve.program import Effort, Program, Variables
 
 
 class Columns(NamedTuple):
@@ -28,33 +28,26 @@ class Mixture(NamedTuple):
 
 
 class Master:
-    """A program that grows: every job takes one column in all, nothing is used beyond capacity."""
+    """A program that grows: every job takes one configuration in all, nothing is used beyond capacity."""
 
     def __init__(self, jobs: int, capacity: Ints, scale: float, out: float) -> None:
-        types = len(capacity)
         self.jobs = jobs
         self.scale = scale  # completion times span many orders; costs are counted in this
         self.out = out  # what it costs to leave a job out that must run
         self.parts: list[Columns] = []
-        self.solver = highspy.Highs()  # type: ignore[no-untyped-call]
-        self.solver.setOptionValue("output_flag", False)
-        self.solver.setOptionValue("threads", 1)  # the same answer on every machine
-        least = np.concatenate([np.ones(jobs), np.full(types, -highspy.kHighsInf)])
-        most = np.concatenate([np.ones(jobs), capacity])
-        starts, none = np.zeros(jobs + types, dtype=np.int32), np.zeros(0, dtype=np.int32)
-        self.solver.addRows(jobs + types, least, most, 0, starts, none, np.zeros(0))
+        least = np.concatenate([np.ones(jobs), np.full(len(capacity), -np.inf)])
+        self.program = Program(least, np.concatenate([np.ones(jobs), capacity]))
 
     def add(self, columns: Columns) -> None:
         """Offer more configurations."""
         count, types = columns.configs.shape
-        index = np.empty((count, 1 + types), dtype=np.int32)
-        index[:, 0] = columns.jobs
-        index[:, 1:] = self.jobs + np.arange(types)
+        row = np.empty((count, 1 + types), dtype=np.int64)
+        row[:, 0] = columns.jobs
+        row[:, 1:] = self.jobs + np.arange(types)
         entry = np.column_stack([np.ones(count), columns.configs]).ravel()
-        starts = np.arange(count, dtype=np.int32) * (1 + types)
-        zero, infinite = np.zeros(count), np.full(count, highspy.kHighsInf)
+        start = np.arange(count) * (1 + types)
         cost = np.minimum(columns.cost, self.out) / self.scale
-        self.solver.addCols(count, cost, zero, infinite, entry.size, starts, index.ravel(), entry)
+        self.program.add(Variables(cost, np.full(count, np.inf), start, row.ravel(), entry))
         self.parts.append(columns)
 
     def columns(self) -> Columns:
@@ -63,19 +56,13 @@ class Master:
 
     def mixture(self) -> Mixture:
         """Return the best mixture, starting from where the last one ended."""
-        self.solver.run()
-        solution = self.solver.getSolution()
-        duals = np.array(solution.row_dual) * self.scale
-        value = self.solver.getInfo().objective_function_value * self.scale
+        best = self.program.best()
+        assert best is not None  # nobody need run
+        duals = best.duals * self.scale
         prices = np.maximum(-duals[self.jobs :], 0.0)
-        return Mixture(np.array(solution.col_value), prices, duals[: self.jobs], value)
+        return Mixture(best.x, prices, duals[: self.jobs], best.cost * self.scale)
 
     def choice(self, nodes: int) -> Ints:
-        """Return one column for each job at the least cost, or the best found within so many nodes."""
-        count = self.solver.getNumCol()
-        whole = np.full(count, int(highspy.HighsVarType.kInteger), dtype=np.uint8)
-        self.solver.changeColsIntegrality(count, np.arange(count, dtype=np.int32), whole)
-        for option, value in (("mip_rel_gap", 0.0), ("mip_abs_gap", 1e-9), ("mip_max_nodes", nodes)):
-            self.solver.setOptionValue(option, value)
-        self.solver.run()
-        return np.flatnonzero(np.array(self.solver.getSolution().col_value) > 0.5)
+        """Return one configuration for each job at the least cost, or the best found within so many nodes."""
+        x = self.program.best_whole(Effort(nodes=nodes, least_gap=1e-9))
+        return np.zeros(0, dtype=np.int64) if x is None else np.flatnonzero(x > 0.5)

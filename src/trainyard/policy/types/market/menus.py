@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
+from trainyard.model.tolerance import COUNT
 from trainyard.policy.types.market.costs import Costs
 
 
@@ -39,9 +40,9 @@ class Lists:
     def __init__(self, costs: Costs, menus: Sequence[Menu]) -> None:
         self.costs = costs
         self.menus = menus
-        everybody = np.arange(costs.jobs)
+        every_job = np.arange(costs.jobs)
         holds = costs.held.any(axis=1)
-        self._held_cost = np.where(holds, costs.of(everybody, costs.held), np.inf)
+        self._held_cost = np.where(holds, costs.of(every_job, costs.held), np.inf)
 
     def cheapest(self, prices: Floats) -> Offer:
         """Return every job's best choice at these prices."""
@@ -129,7 +130,7 @@ def grid_configs(capacity: Ints, most: int, counts: Callable[[int], Ints]) -> In
 
 def largest_remainder(share: Floats, total: Ints) -> Ints:
     """Round shares along the last axis to whole numbers that keep their sum."""
-    down: Ints = np.floor(share + 1e-9).astype(np.int64)
+    down: Ints = np.floor(share + COUNT).astype(np.int64)
     missing = total - down.sum(axis=-1)
     rank = np.argsort(np.argsort(down - share, axis=-1, kind="stable"), axis=-1, kind="stable")
     whole: Ints = down + (rank < missing[..., None])

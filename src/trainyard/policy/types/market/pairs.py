@@ -7,14 +7,14 @@ from itertools import combinations
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
+from trainyard.model.tolerance import PART
 from trainyard.policy.types.market.costs import Costs
 
 WAYS = 400  # to divide what two jobs hold; pairs with more are left alone
-GAIN = 1e-9
 
 
 def trade_pairs(costs: Costs, mix: Ints) -> bool:
-    """Let pairs trade, each job once at most, the best trades first; return whether anybody did."""
+    """Let pairs trade, each job once at most, the best trades first; return whether any did."""
     first, second, ways = _every_way(mix)
     if not len(first):
         return False
@@ -23,7 +23,7 @@ def trade_pairs(costs: Costs, mix: Ints) -> bool:
     now = costs.of(np.arange(costs.jobs), mix)
     with np.errstate(invalid="ignore"):  # jobs that hold nothing yet cost infinitely much
         gain: Floats = np.nan_to_num(now[first] + now[second] - total, nan=-np.inf)
-    least = GAIN * float(now[np.isfinite(now)].sum())
+    least = PART * float(now[np.isfinite(now)].sum())
     traded, done = np.zeros(costs.jobs, dtype=np.bool_), False
     promising = np.flatnonzero(gain > least)
     for at in promising[np.argsort(-gain[promising], kind="stable")].tolist():

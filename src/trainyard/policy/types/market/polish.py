@@ -1,6 +1,6 @@
 """Local search: give, take, exchange single workers as long as the total cost falls.
 
-A step of one job adds a worker, drops one, or changes the type of one. Steps that need a worker which nobody
+A step of one job adds a worker, drops one, or changes the type of one. Steps that need a worker which no job
 has left over are paired with a step of another job that frees one. Where there are few jobs, pairs of them
 then divide all that they hold anew.
 """
@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
+from trainyard.model.tolerance import PART
 from trainyard.policy.types.market.costs import Costs
 from trainyard.policy.types.market.pairs import trade_pairs
 
-GAIN = 1e-9  # of the total cost: less is noise
 FEW = 64  # jobs up to which all pairs trade besides
 PASSES = 20
 SERVED = 1e300  # what it is worth that a job which must run can do so: more than anything, yet can be added
@@ -93,7 +93,7 @@ class _Polish:
 
     def run(self) -> None:
         """Take the best step, again and again."""
-        least = GAIN * max(self.costs.total(self.mix), 0.0) if self.costs.jobs else 0.0
+        least = PART * max(self.costs.total(self.mix), 0.0) if self.costs.jobs else 0.0
         least = least if np.isfinite(least) else 0.0
         for _ in range(20 * self.costs.jobs + 100):
             gain, moves = self._best()

@@ -3,7 +3,7 @@
 Jobs buy one configuration each. The prices are the duals of the linear program in which a job may mix
 configurations; it is solved by column generation, every job asking for its cheapest configuration at the
 prices of the last round. At most as many jobs as there are types mix in the end: all others are settled,
-these few are placed exactly, and a local search over everybody follows. What all jobs would pay at any
+these few are placed exactly, and a local search over all jobs follows. What all jobs would pay at any
 prices, less what the goods are worth, bounds the best possible assignment from below: the certificate.
 """
 
@@ -15,16 +15,15 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
+from trainyard.model.tolerance import PART, ROUGH_PART, WHOLE_SHARE
 from trainyard.policy.types.market.costs import Costs
 from trainyard.policy.types.market.master import Columns, Master, Mixture
 from trainyard.policy.types.market.menus import Offer
 from trainyard.policy.types.market.polish import polish
 
-TOLERANCE = 1e-6  # of the program's value: closer than that the bound need not come
 ROUNDS = 60
-WHOLE = 1e-7  # shares this close to 0 or 1 are whole
 CLOSE = 1e-3  # of the cost: an assignment this close to the bound is left as it is, unless `exact`
-SMALL = 48  # jobs up to which everybody is chosen for anew in the end
+SMALL = 48  # jobs up to which all are chosen for anew in the end
 FEW, ENOUGH = 30, 1500  # configurations of each job that are looked at then, at least; and of all jobs
 QUICK, NODES = 100, 20_000  # nodes of the search tree, without and with `exact`
 LADDER = 2.0 ** np.arange(-3, 4)  # multiples of the first guess at prices that first offers are made at
@@ -81,12 +80,12 @@ def trade(
 
 
 def clear(costs: Costs, pricing: Pricing, guess: Floats | None = None) -> Cleared:
-    """Generate columns until nobody finds a better one at the prices."""
-    everybody = np.arange(costs.jobs)
+    """Generate columns until no job finds a better one at the prices."""
+    every_job = np.arange(costs.jobs)
     first = first_offers(costs, pricing, guess)
     master = _master(costs, first)
     nothing = np.zeros((costs.jobs, costs.types), dtype=np.int64)
-    master.add(Columns(everybody, nothing, costs.wait))
+    master.add(Columns(every_job, nothing, costs.wait))
     for columns in first:
         master.add(columns)
     bound, prices = -np.inf, np.zeros(costs.types)
@@ -97,21 +96,21 @@ def clear(costs: Costs, pricing: Pricing, guess: Floats | None = None) -> Cleare
         if at > bound:
             bound, prices = at, mixture.prices
         reduced = offer.cost + offer.configs @ mixture.prices - mixture.worth
-        better = reduced < -1e-9 * np.maximum(np.abs(mixture.worth), master.scale)
-        done = mixture.value - bound <= TOLERANCE * mixture.value
+        better = reduced < -PART * np.maximum(np.abs(mixture.worth), master.scale)
+        done = mixture.value - bound <= ROUGH_PART * mixture.value
         if done or not better.any() or rounds == ROUNDS:
             break
-        master.add(Columns(everybody[better], offer.configs[better], offer.cost[better]))
+        master.add(Columns(every_job[better], offer.configs[better], offer.cost[better]))
     return Cleared(master, mixture, bound, prices, rounds)
 
 
 def bound_at(costs: Costs, offer: Offer, prices: Floats) -> float:
-    """What all assignments cost at least, by what everybody would choose at some prices."""
+    """What all assignments cost at least, by what every job would choose at some prices."""
     return float(offer.bound.sum() - prices @ costs.capacity)
 
 
 def _master(costs: Costs, first: Sequence[Columns]) -> Master:
-    """A program in which leaving a job out costs more than what anybody was first offered, all together."""
+    """A program in which leaving a job out costs more than all first offers together."""
     highest = np.zeros(costs.jobs)
     for columns in first:
         np.maximum.at(highest, columns.jobs, columns.cost)
@@ -120,25 +119,25 @@ def _master(costs: Costs, first: Sequence[Columns]) -> Master:
 
 def first_offers(costs: Costs, pricing: Pricing, guess: Floats | None) -> list[Columns]:
     """Every type singly, and what is cheapest at a few levels of prices."""
-    everybody, found = np.arange(costs.jobs), []
+    every_job, found = np.arange(costs.jobs), []
     for single in np.eye(costs.types, dtype=np.int64):
         configs = np.tile(single, (costs.jobs, 1))
-        cost = costs.of(everybody, configs)
+        cost = costs.of(every_job, configs)
         some = np.isfinite(cost) & bool((single <= costs.capacity).all())
-        found.append(Columns(everybody[some], configs[some], cost[some]))
+        found.append(Columns(every_job[some], configs[some], cost[some]))
     levels = LADDER * 1.0 if guess is None else LADDER[2:5]
     for level in levels:
         offer = pricing.cheapest(level * (guess_prices(costs) if guess is None else guess))
         some = np.isfinite(offer.cost)
-        found.append(Columns(everybody[some], offer.configs[some], offer.cost[some]))
+        found.append(Columns(every_job[some], offer.configs[some], offer.cost[some]))
     return found
 
 
 def guess_prices(costs: Costs) -> Floats:
     """Prices if only speed counted: sizes are best in proportion to sqrt(work), and all pay alike."""
-    everybody = np.arange(costs.jobs)
+    every_job = np.arange(costs.jobs)
     cost = np.stack(
-        [costs.of(everybody, np.tile(e, (costs.jobs, 1))) for e in np.eye(costs.types, dtype=np.int64)]
+        [costs.of(every_job, np.tile(e, (costs.jobs, 1))) for e in np.eye(costs.types, dtype=np.int64)]
     )
     runs = np.isfinite(cost)
     least = np.where(runs.any(axis=0), cost.min(axis=0), 0.0)
@@ -153,7 +152,7 @@ def _rounded(costs: Costs, pricing: Pricing, cleared: Cleared) -> tuple[Ints, in
     """Settle jobs that take one configuration; place the few others, together, in what is left."""
     columns, share = cleared.master.columns(), cleared.mixture.share
     mix: Ints = np.zeros((costs.jobs, costs.types), dtype=np.int64)
-    whole = share > 1.0 - WHOLE
+    whole = share > 1.0 - WHOLE_SHARE
     mix[columns.jobs[whole]] = columns.configs[whole]
     mixed = np.setdiff1d(np.arange(costs.jobs), columns.jobs[whole])
     if mixed.size:
@@ -172,10 +171,10 @@ def _improved(costs: Costs, pricing: Pricing, cleared: Cleared, mix: Ints, exact
     gap = cost - cleared.bound
     if gap <= (0.0 if exact else CLOSE) * cost or not (exact or costs.jobs <= SMALL):
         return mix
-    paid = pricing.cheapest(cleared.prices).bound + gap * (1 + 1e-9)
-    everybody = np.arange(costs.jobs)
+    paid = pricing.cheapest(cleared.prices).bound + gap * (1 + PART)
+    every_job = np.arange(costs.jobs)
     few = None if exact else max(FEW, ENOUGH // costs.jobs)
-    best = _best_choice(pricing, cleared, everybody, costs.capacity, paid, few)
+    best = _best_choice(pricing, cleared, every_job, costs.capacity, paid, few)
     return best if costs.total(best) < cost else mix
 
 
@@ -184,7 +183,7 @@ def _best_choice(
 ) -> Ints:
     """Return configurations of some jobs that fit into a room together, of the least cost.
 
-    Only those that cost each at most so much at the prices take part, and only the cheapest few of them.
+    Only those that cost each at most this much at the prices take part, and only the cheapest few of them.
     """
     known, prices = cleared.master.columns(), cleared.prices
     fits = (known.configs <= room).all(axis=1)
@@ -212,7 +211,7 @@ def _best_choice(
 
 
 def _tried(menus: Sequence[tuple[Ints, Floats]], room: Ints) -> Ints:
-    """Try all combinations of what two or three jobs could take; nothing for anybody if none fits."""
+    """Try all combinations of what two or three jobs could take; nothing for any job if none fits."""
     used, cost, picks = (
         np.zeros((1, len(room)), dtype=np.int64),
         np.zeros(1),

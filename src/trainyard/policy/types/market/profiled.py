@@ -15,8 +15,8 @@ from trainyard.policy.types.market.menus import binary, grid_configs
 DENSE = 40_000  # configurations of a kind of job that are all worked out in advance
 
 
-class Kind:
-    """Jobs that train at the same pace on the same GPU types: the same model, the same demands."""
+class Paces:
+    """How fast the jobs of a kind train, and what they may choose from, within a room."""
 
     def __init__(self, speed: SpeedModel, job: Job, room: Ints) -> None:
         self.job = job
@@ -96,7 +96,7 @@ class Kind:
 
 
 def _filled(room: Ints, order: Ints, size: int) -> Ints:
-    """So many workers of the first type in this order; if it has not enough, of the next ones too."""
+    """Workers of the first type in this order; if it has too few, of the next ones too."""
     before = np.concatenate([[0], np.cumsum(room[order])[:-1]])
     row: Ints = np.zeros_like(room)
     row[order] = np.clip(size - before, 0, room[order])
@@ -104,9 +104,9 @@ def _filled(room: Ints, order: Ints, size: int) -> Ints:
 
 
 class Profiled:
-    """Completion times of some jobs, each of a kind, with so many samples left."""
+    """Completion times of some jobs, each of a kind, with these samples left."""
 
-    def __init__(self, kinds: Sequence[Kind], kind_of: Ints, left: Floats) -> None:
+    def __init__(self, kinds: Sequence[Paces], kind_of: Ints, left: Floats) -> None:
         self.kinds = kinds
         self.kind_of = kind_of
         self.left = left
@@ -126,19 +126,15 @@ def profiled(speed: SpeedModel, jobs: Sequence[Job], types: Ints, capacity: Ints
 
     `types` is the only GPU type that each job may have, or -1.
     """
-    known: dict[tuple[object, ...], Kind] = speed.derived
-    kinds: dict[int, int] = {}
-    found: list[Kind] = []
+    known: dict[tuple[object, ...], Paces] = speed.derived
+    number: dict[Paces, int] = {}
     kind_of: Ints = np.empty(len(jobs), dtype=np.int64)
     there = capacity.tobytes()
     for j, (job, own) in enumerate(zip(jobs, types.tolist(), strict=True)):
-        key = (there, id(job.profile), own, job.least_gpus, job.most_gpus, job.gpus, job.asked_per_gpu)
-        kind = known.get(key)
-        if kind is None:
+        key = (there, own, job.kind)
+        paces = known.get(key)
+        if paces is None:
             room = capacity if own < 0 else capacity * (np.arange(len(capacity)) == own)
-            kind = known[key] = Kind(speed, job, room)
-        at = kinds.setdefault(id(kind), len(found))
-        if at == len(found):
-            found.append(kind)
-        kind_of[j] = at
-    return Profiled(found, kind_of, left)
+            paces = known[key] = Paces(speed, job, room)
+        kind_of[j] = number.setdefault(paces, len(number))
+    return Profiled(list(number), kind_of, left)

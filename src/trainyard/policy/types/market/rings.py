@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
-
-DONE = 1e-9  # samples: jobs that have nothing left to do still take part
+from trainyard.model.tolerance import SAMPLES
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +43,11 @@ def ring_jobs(
 ) -> Rings:
     """Build the paper's jobs: P = batch, T = iterations left, D = gradient bytes, r = bytes/s of every link.
 
-    No job gets more workers than its batch has samples: somebody would have nothing to do.
+    No job gets more workers than its batch has samples: a worker would have nothing to do.
     """
     n = np.arange(most + 1, dtype=np.float64)
     passes = 2.0 * (n - 1.0) / np.maximum(n, 1.0)
     extra: Floats = iterations[:, None] * (gradient_bytes[:, None] / bandwidth) * passes
     extra[:, 0] = np.inf
     extra[n > batch[:, None]] = np.inf
-    return Rings(rho, np.maximum(iterations * batch, DONE), extra)
+    return Rings(rho, np.maximum(iterations * batch, SAMPLES), extra)

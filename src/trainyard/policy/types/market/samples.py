@@ -11,12 +11,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
+from trainyard.model.tolerance import FINE_PART, LEAST_POSITIVE
 from trainyard.policy.types.market.costs import Costs
 from trainyard.policy.types.market.menus import Lists, Menu, Offer, largest_remainder
 from trainyard.policy.types.market.polish import changes_of, single_steps
 
 WALK = 20  # steps to neighbours, at most
-UNSEEN = 0.98  # what is not in the sample may cost so much of the best that is
+UNSEEN = 0.98  # what is not in the sample may cost this part of the best that is
 NEAR = 8  # choices whose neighbours are looked at too where jobs are placed one by one
 
 
@@ -42,7 +43,7 @@ class Samples(Lists):
             paid = costs.of(who, tried.reshape(-1, costs.types)).reshape(len(moving), -1)
             total = paid + tried @ prices
             here, pick = np.arange(len(moving)), total.argmin(axis=1)
-            better = total[here, pick] < value[moving] * (1.0 - 1e-12)
+            better = total[here, pick] < value[moving] * (1.0 - FINE_PART)
             moving, here, pick = moving[better], here[better], pick[better]
             configs[moving], cost[moving] = tried[here, pick], paid[here, pick]
             value[moving] = total[here, pick]
@@ -71,7 +72,7 @@ def sampled_menu(costs: Costs, centre: Floats, count: int, most: int, generator:
     n = np.clip(np.rint(size), 1, most).astype(np.int64)
     # Half of the mixtures have nearly one type, half are even.
     alpha = np.where(np.arange(count) % 2 == 0, 0.15, 1.0)[None, :, None]
-    share = generator.standard_gamma(np.broadcast_to(alpha, (jobs, count, types))) + 1e-300
+    share = generator.standard_gamma(np.broadcast_to(alpha, (jobs, count, types))) + LEAST_POSITIVE
     share *= costs.capacity > 0
     share /= share.sum(axis=2, keepdims=True)
     drawn = np.minimum(largest_remainder(share * n[:, :, None], n), costs.capacity)
@@ -79,5 +80,5 @@ def sampled_menu(costs: Costs, centre: Floats, count: int, most: int, generator:
     width = configs.shape[1]
     who = np.repeat(np.arange(jobs), width)
     seconds = costs.times.seconds(who, configs.reshape(-1, types)).reshape(jobs, width)
-    everybody = np.arange(jobs)
-    return Menu(everybody, configs, costs.value(everybody, seconds + costs.restart[:, None]))
+    every_job = np.arange(jobs)
+    return Menu(every_job, configs, costs.value(every_job, seconds + costs.restart[:, None]))

@@ -15,12 +15,12 @@ import numpy as np
 
 from trainyard.errors import InputError
 from trainyard.model.arrays import Ints, Mask
+from trainyard.model.fairness import jain
 from trainyard.policy.choose.walk import greedy
 from trainyard.policy.stages import Sizes
 from trainyard.policy.types.joint import Joint
 from trainyard.policy.types.market.category import search_sampled
 from trainyard.policy.types.market.costs import Costs
-from trainyard.policy.types.market.fairness import jain
 from trainyard.policy.types.market.prices import Assignment, clear, trade
 from trainyard.policy.types.market.samples import Samples, sampled_menu
 from trainyard.policy.types.market.stall import Stall
@@ -34,7 +34,7 @@ LEAST_S = 1.0  # remaining times below this do not make a job any more urgent
 
 
 class Market(Joint):
-    """The market. `fair` caps finish times at so many equal-share times; `beta` below 1 weighs fairness."""
+    """The market. `fair` caps finish times at this many equal-share times; `beta` below 1 weighs fairness."""
 
     cuts = True
 
@@ -67,7 +67,7 @@ class Market(Joint):
     def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
         """Return workers by type of each ranked row, and the certificate."""
         held = held_mix(snapshot)
-        mix, notes = self._decide(snapshot, ranked, held[ranked], up_by_type(snapshot, held))
+        mix, notes = self._decide(snapshot, ranked, held[ranked], up_by_type(snapshot))
         return Sizes(mix.sum(axis=1), mix=mix, notes=notes)
 
     def assign(self, snapshot: Snapshot, ranked: Ints, held: Ints, capacity: Ints) -> Ints:
@@ -134,8 +134,8 @@ def _admitted(snapshot: Snapshot, ranked: Ints, capacity: Ints) -> Mask:
 
 def _certificate(stall: Stall, costs: Costs, found: Assignment) -> Mapping[str, Any]:
     """What can be said of an assignment: how good it is at least, what a worker is worth, how fair it is."""
-    everybody = np.arange(costs.jobs)
-    took = stall.times.seconds(everybody, found.mix)
+    every_job = np.arange(costs.jobs)
+    took = stall.times.seconds(every_job, found.mix)
     some = np.isfinite(took)
     ratio = (stall.elapsed_s + took)[some] / stall.fair_s()[some]
     prices = dict(zip(stall.snapshot.nodes.types, found.prices.tolist(), strict=True))
@@ -145,6 +145,6 @@ def _certificate(stall: Stall, costs: Costs, found: Assignment) -> Mapping[str, 
         "lower_bound": found.bound,
         "gap": found.gap,
         "prices": prices,
-        "jain_index": jain(ratio),
+        "jain_index": float(jain(ratio)),
         "worst_finish_time_ratio": float(ratio.max(initial=0.0)),
     }

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
+from trainyard.model.tolerance import SAMPLES
 from trainyard.policy.types.market.costs import Costs
 from trainyard.policy.types.market.fairness import equal_whole_share_s
 from trainyard.policy.types.market.menus import Lists, Menu, shared_menu
 from trainyard.policy.types.market.prices import bound_at
-from trainyard.policy.types.market.profiled import Kind, profiled
-from trainyard.policy.types.market.rings import DONE, Rings
+from trainyard.policy.types.market.profiled import Paces, profiled
+from trainyard.policy.types.market.rings import Rings
 from trainyard.state.jobs import Column
 from trainyard.state.snapshot import Snapshot
 
@@ -26,7 +27,7 @@ class Stall:
         self.held = held
         self.capacity = capacity
         self.jobs = [snapshot.table.jobs[row] for row in rows.tolist()]
-        self.left: Floats = np.maximum(snapshot.remaining_samples()[rows], DONE)
+        self.left: Floats = np.maximum(snapshot.remaining_samples()[rows], SAMPLES)
         self.restart_s: Floats = np.array([snapshot.restart_cost(job) for job in self.jobs])
         self.elapsed_s: Floats = snapshot.now_s - snapshot.table.column(C.ARRIVAL)[rows]
         own = snapshot.table.column(C.TYPE)[rows].astype(np.int64)
@@ -37,11 +38,11 @@ class Stall:
         """Seconds of work left for one worker of the best type, if it were alone."""
         best = np.full(len(self.rows), np.inf)
         least = np.array([job.least_gpus for job in self.jobs])
-        everybody = np.arange(len(self.rows))
+        every_job = np.arange(len(self.rows))
         for t in np.flatnonzero(self.capacity).tolist():
             configs = np.zeros_like(self.held)
             configs[:, t] = least
-            best = np.minimum(best, self.times.seconds(everybody, configs) * least)
+            best = np.minimum(best, self.times.seconds(every_job, configs) * least)
         # Jobs whose least is more than any type has: as if they had what they asked for.
         return np.where(
             np.isfinite(best), best, self.left / self.snapshot.table.column(C.REFERENCE_RATE)[self.rows]
@@ -86,7 +87,7 @@ class Stall:
             menus.append(shared_menu(costs, jobs, rows if len(rows) else kind.least_mixes()))
         return menus
 
-    def _groups(self) -> list[tuple[Ints, Kind]]:
+    def _groups(self) -> list[tuple[Ints, Paces]]:
         """Jobs of the same kind."""
         return [(np.flatnonzero(self.times.kind_of == k), kind) for k, kind in enumerate(self.times.kinds)]
 

@@ -1,0 +1,158 @@
+"""Validation sees each of the books that may be wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from trainyard.core.events import DecisionDue, JobSubmitted, NodeFailed
+from trainyard.core.states import State
+from trainyard.core.validate import validate
+from trainyard.core.yard import Yard
+from trainyard.errors import TrainyardError
+from trainyard.model.allocation import Allocation, Plan, Share
+from trainyard.model.cluster import uniform_cluster
+from trainyard.model.job import Job
+from trainyard.state.jobs import Column
+
+
+def held(gpus=2, node="GPU-0", cpus=None):
+    return Allocation((Share(node, gpus, 0, 3.0 * gpus if cpus is None else cpus, 62.5 * gpus),))
+
+
+def yard():
+    """A yard in which `a` runs with two GPUs, `b` and `c` wait, and GPU-1 is down."""
+    made = Yard(uniform_cluster(2, 4), lambda snapshot: Plan(snapshot.target, {"a": held()}))
+    for name in "abc":
+        made.handle(JobSubmitted(0.0, Job(name, 0.0, 2, 100.0)))
+    made.handle(NodeFailed(0.0, "GPU-1"))
+    made.handle(DecisionDue(0.0))
+    return made
+
+
+def lose_a_record(yard):
+    del yard.records["c"]
+
+
+def swap_rows(yard):
+    yard.table.row_of |= {"a": 1, "b": 0}
+
+
+def wait_and_run(yard):
+    yard.waiting.add(1, "a")
+
+
+def forget_to_wait(yard):
+    yard.waiting.remove(3, "c")
+
+
+def swap_places(yard):
+    yard.records["b"].seq, yard.records["c"].seq = 3, 2
+
+
+def end_and_stay(yard):
+    yard.records["b"].state = State.DONE
+
+
+def hold_while_waiting(yard):
+    yard.records["b"].occupies = held()
+
+
+def run_without_holding(yard):
+    yard.records["a"].occupies = None
+
+
+def run_elsewhere(yard):
+    yard.records["a"].occupies = held(2, "GPU-0", cpus=1.0)
+
+
+def give_another_number(yard):
+    yard.table.data[Column.GIVEN, 0] = 3.0
+
+
+def stand_still(yard):
+    yard.table.data[Column.RATE, 0] = 0.0
+
+
+def move_while_waiting(yard):
+    yard.table.data[Column.RATE, 1] = 1.0
+
+
+def forget_some_gpus(yard):
+    yard.free.gpus[0] += 1
+
+
+def miscount_the_total(yard):
+    yard.free.total += 1
+
+
+def group_wrongly(yard):
+    yard.free.levels[0] ^= 1
+
+
+def forget_some_cpus(yard):
+    yard.free.cpus[0] += 1e-3
+
+
+def forget_some_memory(yard):
+    yard.free.memory_gb[0] -= 1e-2
+
+
+def forget_that_a_node_is_down(yard):
+    yard.down.clear()
+
+
+def plan_on_a_node_that_is_down(yard):
+    yard.down.add("GPU-0")
+
+
+def occupy_more_than_there_is(yard):
+    yard.records["b"].state = State.STOPPING
+    yard.records["b"].occupies = held(3)
+
+
+BROKEN = [
+    (lose_a_record, "table and records name the same jobs"),
+    (swap_rows, "row of a"),
+    (wait_and_run, "every job waits or has a target"),
+    (forget_to_wait, "every job waits or has a target"),
+    (swap_places, "waiting jobs are in order of submission"),
+    (end_and_stay, "b is over but active"),
+    (hold_while_waiting, "b is waiting and holds Allocation"),
+    (run_without_holding, "a is running and holds None"),
+    (run_elsewhere, "a runs as planned"),
+    (give_another_number, "GPUs of a"),
+    (stand_still, "rate of a"),
+    (move_while_waiting, "rate of b"),
+    (forget_some_gpus, "free GPUs add up"),
+    (miscount_the_total, "free GPUs add up"),
+    (group_wrongly, "nodes are grouped by free GPUs"),
+    (forget_some_cpus, "free CPUs add up"),
+    (forget_some_memory, "free memory adds up"),
+    (forget_that_a_node_is_down, "free GPUs add up"),
+    (plan_on_a_node_that_is_down, "nothing is planned on GPU-0, which is down"),
+    (occupy_more_than_there_is, "no resource is over-allocated"),
+]
+
+
+@pytest.mark.parametrize(("break_", "message"), BROKEN, ids=[b.__name__ for b, _ in BROKEN])
+def test_wrong_books_are_seen(break_, message):
+    broken = yard()
+    validate(broken)
+    break_(broken)
+    with pytest.raises(TrainyardError, match=f"the yard is inconsistent: {message}"):
+        validate(broken)
+
+
+def test_a_gang_that_is_not_whole_is_seen():
+    broken = yard()
+    job = Job("a", 0.0, 4, 100.0)
+    broken.records["a"].job = job
+    with pytest.raises(TrainyardError, match="gang of a is whole"):
+        validate(broken)
+
+
+def test_rounding_is_no_matter():
+    rounded = yard()
+    rounded.free.cpus[0] += 5e-7
+    rounded.free.memory_gb[0] -= 5e-7
+    validate(rounded)

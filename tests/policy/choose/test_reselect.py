@@ -1,0 +1,193 @@
+"""Choosing anew who runs: who stays, who stops, and what is tried where there is no room."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from policy_cases import names, nodes_of, snapshot_of, two_types
+from trainyard.model.job import Job
+from trainyard.policy.choose.reselect import Reselection
+from trainyard.policy.grammar import parse_policy
+from trainyard.policy.policy import Policy
+from trainyard.policy.stages import Size, Sizes
+
+
+def job(name, gpus, duration_s=100.0, **more):
+    return Job(name, 0.0, gpus, duration_s=duration_s, **more)
+
+
+def elastic(name, gpus, least=1, most=8, duration_s=100.0):
+    return Job(name, 0.0, gpus, duration_s=duration_s, min_gpus=least, max_gpus=most)
+
+
+def selection(policy, cluster, jobs, held=None, now_s=0.0, **rules):
+    chosen = parse_policy(policy) if isinstance(policy, str) else policy
+    return Reselection(chosen, snapshot_of(cluster, jobs, held, now_s, **rules))
+
+
+def changes(*args, **more):
+    found = selection(*args, **more).run()
+    return {name: None if a is None else dict(a.workers) for name, a in found.items()}
+
+
+class Given(Size):
+    """Sizes as told."""
+
+    def __init__(self, *gpus, servers=None):
+        self.gpus, self.servers = gpus, servers
+
+    def sizes(self, snapshot, ranked):
+        by_name = dict(zip(sorted(snapshot.table.row_of), self.gpus, strict=True))
+        gpus = np.array([by_name[name] for name in names(snapshot, ranked)], dtype=np.int64)
+        return Sizes(gpus, None if self.servers is None else np.array(self.servers))
+
+
+def sized(*gpus, order="srtf"):
+    return Policy(order=parse_policy(order).order, size=Given(*gpus))
+
+
+def test_all_that_fit_start():
+    assert changes("srtf", nodes_of(4), [job("a", 2), job("b", 2)]) == {"a": {"n0": 2}, "b": {"n0": 2}}
+
+
+def test_a_shorter_job_takes_the_place_of_a_longer_one():
+    jobs = [job("long", 4), job("short", 2, 10.0)]
+    assert changes("srtf", nodes_of(4), jobs, {"long": {"n0": 4}}) == {"long": None, "short": {"n0": 2}}
+
+
+def test_who_runs_and_comes_first_is_not_touched():
+    jobs = [job("short", 2, 10.0), job("long", 2), job("longest", 2, 500.0)]
+    held = {"short": {"n0": 2}, "longest": {"n0": 2}}
+    assert changes("srtf", nodes_of(4), jobs, held) == {"longest": None, "long": {"n0": 2}}
+    held = {"short": {"n0": 2}, "long": {"n0": 2}}
+    assert changes("srtf", nodes_of(4), jobs, held) == {}
+
+
+def test_a_job_that_finds_no_place_makes_room_for_those_behind_it():
+    """Two GPUs are free on two nodes: b has to be together, c does not."""
+    jobs = [job("r0", 1, 1.0), job("r1", 1, 1.0), job("b", 2, 10.0), job("c", 1, 20.0), job("d", 1, 30.0)]
+    held = {"r0": {"n0": 1}, "r1": {"n1": 1}}
+    found = changes("srtf+pack(consolidate=require)", nodes_of(2, 2), jobs, held)
+    assert sorted(found) == ["c", "d"]
+
+
+def test_jobs_that_ask_for_the_same_find_no_place_either():
+    jobs = [job("r", 1), job("a", 2), job("b", 2), job("c", 2, cpus=6.0), job("d", 1)]
+    made = selection("srtf", nodes_of(4), jobs, {"r": {"n0": 1}})
+    choice = made._choose(None)
+    row = made.table.row_of
+    assert names(made.snapshot, np.flatnonzero(made._alike(choice, row["a"], {}))) == ["a", "b", "c"]
+    assert names(made.snapshot, np.flatnonzero(made._alike(choice, row["a"], {"b": None}))) == ["a", "c"]
+    assert names(made.snapshot, np.flatnonzero(made._alike(choice, row["c"], {}))) == ["c"]
+
+
+def test_sizes_that_stay_keep_their_nodes_and_others_move():
+    jobs = [elastic("a", 2), elastic("b", 2)]
+    held = {"a": {"n0": 2}, "b": {"n1": 2}}
+    assert changes(sized(2, 2), nodes_of(4, 4), jobs, held) == {}
+    assert changes(sized(2, 3), nodes_of(4, 4), jobs, held) == {"b": {"n1": 3}}
+    assert changes(sized(2, 0), nodes_of(4, 4), jobs, held) == {"b": None}
+
+
+def test_sizes_beyond_the_cluster_leave_the_later_job_waiting():
+    jobs = [elastic("a", 3, duration_s=10.0), elastic("b", 3)]
+    assert changes(sized(3, 3), nodes_of(4), jobs) == {"a": {"n0": 3}}
+    assert changes(sized(2, 2), nodes_of(4), jobs) == {"a": {"n0": 2}, "b": {"n0": 2}}
+
+
+def test_a_size_that_no_node_has_room_for_is_cut():
+    """Each node has one GPU left, and c is not to span nodes."""
+    jobs = [job("a", 1), job("b", 1), elastic("c", 2)]
+    held = {"a": {"n0": 1}, "b": {"n1": 1}}
+    together = replace(sized(1, 1, 2), place=parse_policy("pack(consolidate=require)").place)
+    assert changes(together, nodes_of(2, 2), jobs, held) == {"c": {"n0": 1}}
+
+
+def test_sizes_to_try_shrink_by_an_eighth_to_the_least():
+    made = selection(sized(20), nodes_of(20), [elastic("a", 20, least=11, most=20)])
+    assert list(made._sizes(0, 20)) == [20, 18, 16, 14, 13, 12, 11]
+    assert list(made._sizes(0, 12)) == [12, 11]
+    assert list(made._sizes(0, 0)) == []
+
+
+def test_servers_shrink_with_the_workers_then_alone():
+    made = selection(sized(4), nodes_of(4), [elastic("a", 4, least=2, most=4)])
+    assert list(made._shapes(0, 4, 6)) == [(4, 6), (3, 4), (2, 3), (2, 1)]
+    assert list(made._shapes(0, 4, 0)) == [(4, 0), (3, 0), (2, 0)]
+    assert list(made._shapes(0, 2, 1)) == [(2, 1)]
+
+
+def test_without_preemption_running_jobs_keep_what_no_size_is_told_for():
+    jobs = [elastic("a", 2), elastic("b", 2)]
+    held = {"a": {"n0": 2}}
+    assert changes(sized(0, 2, order="fifo"), nodes_of(4), jobs, held) == {"b": {"n0": 2}}
+    assert changes(sized(0, 3, order="fifo"), nodes_of(4), jobs, held) == {}
+
+
+def test_without_preemption_whom_a_larger_job_would_stop_stays():
+    """a should grow to all four GPUs; b must not be stopped for that, and then a has no room to grow."""
+    jobs = [elastic("a", 2), elastic("b", 2)]
+    held = {"a": {"n0": 2}, "b": {"n0": 2}}
+    assert changes(sized(4, 2, order="fifo"), nodes_of(4), jobs, held) == {}
+    assert changes(sized(3, 1, order="fifo"), nodes_of(4), jobs, held) == {"a": {"n0": 3}, "b": {"n0": 1}}
+
+
+@pytest.mark.parametrize(("fill", "expected"), [("strict", ["a", "b"]), ("greedy", ["a", "b", "c", "d"])])
+def test_a_strict_order_sizes_nobody_behind_the_first_that_cannot_fit(fill, expected):
+    """At their smallest a and b fill four of five GPUs; c needs two more, d behind it one."""
+    jobs = [elastic("a", 2, least=2), elastic("b", 2, least=2), elastic("c", 2, least=2), elastic("d", 1)]
+    made = selection(f"fifo(fill={fill})+drf", nodes_of(5), jobs, {"a": {"n0": 2}})
+    assert names(made.snapshot, made.ranked()) == expected
+
+
+def test_running_jobs_come_first_where_nobody_may_be_stopped():
+    jobs = [elastic("w", 1), elastic("x", 1), elastic("y", 1), elastic("z", 1)]
+    made = selection("fifo+drf", nodes_of(4), jobs, {"z": {"n0": 1}, "x": {"n0": 1}})
+    assert names(made.snapshot, made.ranked()) == ["x", "z", "w", "y"]
+    made.stay[made.table.row_of["z"]] = True
+    assert names(made.snapshot, made.ranked()) == ["z", "x", "w", "y"]
+
+
+def test_who_is_barred_is_not_ranked():
+    made = selection("srtf+drf", nodes_of(4), [elastic("a", 1), elastic("b", 1)])
+    barred = np.array([name == "a" for name in names(made.snapshot, range(2))])
+    assert names(made.snapshot, made.ranked(barred)) == ["b"]
+
+
+def test_a_mixed_cluster_takes_the_fast_type_first():
+    jobs = [job("a", 2, 10.0), job("b", 2, 20.0), job("c", 1, 30.0)]
+    assert changes("srtf", two_types(), jobs) == {"a": {"v": 2}, "b": {"k": 2}}
+
+
+def test_a_job_on_slow_gpus_is_placed_anew_where_that_pays():
+    jobs = [job("a", 2)]
+    assert changes("srtf", two_types(), jobs, {"a": {"k": 2}}, restart_s=10.0) == {"a": {"v": 2}}
+    assert changes("srtf", two_types(), jobs, {"a": {"k": 2}}, restart_s=1000.0) == {}
+
+
+def test_cuts_try_what_one_node_can_take():
+    cluster = nodes_of(4, 4)
+    made = selection("sia", cluster, [elastic("a", 6, least=2)], {})
+    scratch = made.snapshot.free.copy()
+    assert list(made._cuts((6,), 2, scratch)) == [(6,), (4,)]
+    assert list(made._cuts((4,), 2, scratch)) == [(4,)]
+    assert list(made._cuts((6,), 4, scratch)) == [(6,), (4,)]
+    assert list(made._cuts((6,), 5, scratch)) == [(6,)]
+
+
+def test_cuts_are_for_stages_that_want_them_and_for_one_type():
+    jobs = [elastic("a", 6, least=2)]
+    made = selection("gavel", nodes_of(4, 4), jobs)
+    assert list(made._cuts((6,), 2, made.snapshot.free.copy())) == [(6,)]
+    made = selection("sia", two_types(4, 4), jobs)
+    assert list(made._cuts((3, 3), 1, made.snapshot.free.copy())) == [(3, 3)]
+    assert list(made._cuts((0, 6), 1, made.snapshot.free.copy())) == [(0, 6), (0, 4)]
+
+
+def test_nothing_is_said_by_whole_gangs():
+    made = selection("srtf", nodes_of(4), [job("a", 2)])
+    made.run()
+    assert made.notes == {}

@@ -1,0 +1,159 @@
+"""EASY backfilling: reservations by hand, and whole runs against a plain replay."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from conftest import checked
+from policy_cases import fair, nodes_of, snapshot_of
+from trainyard.model.allocation import Allocation, Share
+from trainyard.model.job import Job
+from trainyard.policy.choose.reservation import Reservation
+from trainyard.policy.place.pack import Pack
+from trainyard.policy.stages import Request
+
+FOUR = nodes_of(4)
+
+
+def job(name, gpus, duration_s):
+    return Job(name, 0.0, gpus, duration_s=duration_s)
+
+
+def reserved(cluster, jobs, held, now_s=0.0, started=None, **rules):
+    """The reservation of the job `head`."""
+    snapshot = snapshot_of(cluster, jobs, held, now_s, **rules)
+    head = next(each for each in jobs if each.job_id == "head")
+    free = snapshot.free.copy()
+    for allocation in (started or {}).values():
+        free.take(snapshot.nodes.index, allocation.shares)
+    return Reservation(snapshot, Request(head, head.gpus), free, started or {}, Pack())
+
+
+def on_first(gpus):
+    return fair(FOUR, {"n0": gpus})
+
+
+def test_the_head_starts_when_enough_have_ended():
+    jobs = [job("short", 1, 50.0), job("long", 2, 100.0), job("head", 2, 10.0)]
+    held = {"short": {"n0": 1}, "long": {"n0": 2}}
+    assert reserved(FOUR, jobs, held).start_s == 50.0
+    jobs[2] = job("head", 3, 10.0)
+    assert reserved(FOUR, jobs, held).start_s == 100.0
+
+
+def test_beside_the_head_only_what_it_leaves_is_free():
+    jobs = [job("runs", 2, 100.0), job("head", 3, 10.0)]
+    made = reserved(FOUR, jobs, {"runs": {"n0": 2}})
+    assert made.beside.gpus == [1]
+    assert made.beside.cpus == [3.0]
+
+
+def test_what_was_started_in_this_decision_ends_too():
+    jobs = [job("runs", 2, 100.0), job("new", 1, 30.0), job("head", 2, 10.0)]
+    made = reserved(FOUR, jobs, {"runs": {"n0": 2}}, started={"new": on_first(1)})
+    assert made.start_s == 30.0
+    assert made.end_s("new", on_first(1)) == 30.0
+
+
+def test_ends_count_from_now_and_from_the_end_of_a_stall():
+    jobs = [job("runs", 4, 100.0), job("head", 4, 10.0)]
+    held = {"runs": {"n0": 4}}
+    assert reserved(FOUR, jobs, held, now_s=40.0).start_s == 100.0
+    assert reserved(FOUR, jobs, held, start_s=30.0).start_s == 130.0
+    assert reserved(FOUR, jobs, held, now_s=40.0, start_s=30.0).start_s == 130.0
+
+
+def test_a_head_that_never_fits_delays_nobody():
+    made = reserved(FOUR, [job("head", 5, 10.0), job("other", 4, 1e6)], {})
+    assert made.start_s == math.inf
+    assert made.allows("other", on_first(4))
+
+
+@pytest.mark.parametrize(("duration_s", "allowed"), [(100.0, True), (100.5, False)])
+def test_who_ends_in_time_may_pass(duration_s, allowed):
+    jobs = [job("runs", 2, 100.0), job("head", 4, 10.0), job("next", 2, duration_s)]
+    made = reserved(FOUR, jobs, {"runs": {"n0": 2}})
+    assert made.allows("next", on_first(2)) is allowed
+
+
+def test_who_ends_late_may_use_what_the_head_leaves_once():
+    jobs = [job("runs", 2, 100.0), job("head", 3, 10.0), job("a", 1, 500.0), job("b", 1, 500.0)]
+    made = reserved(FOUR, jobs, {"runs": {"n0": 2}})
+    assert made.allows("a", on_first(1))
+    assert not made.allows("b", on_first(1))
+
+
+def test_who_ends_in_time_takes_nothing_of_what_the_head_leaves():
+    jobs = [job("runs", 2, 100.0), job("head", 3, 10.0), job("a", 1, 50.0), job("b", 1, 500.0)]
+    made = reserved(FOUR, jobs, {"runs": {"n0": 2}})
+    assert made.allows("a", on_first(1))
+    assert made.allows("b", on_first(1))
+
+
+@pytest.mark.parametrize(
+    ("cpus", "memory_gb", "allowed"), [(3.0, 60.0, True), (3.5, 60.0, False), (3.0, 61.0, False)]
+)
+def test_cpus_and_memory_beside_the_head_count_too(cpus, memory_gb, allowed):
+    jobs = [job("runs", 2, 100.0), job("head", 3, 10.0), job("late", 1, 500.0)]
+    made = reserved(FOUR, jobs, {"runs": {"n0": 2}})
+    assert made.allows("late", Allocation((Share("n0", 1, 0, cpus, memory_gb),))) is allowed
+
+
+def test_every_node_of_a_gang_counts():
+    """Beside the head one GPU stays free on n1 and none on n0."""
+    cluster = nodes_of(2, 2)
+    jobs = [job("runs", 1, 100.0), job("head", 3, 10.0), job("late", 2, 500.0), job("small", 1, 500.0)]
+    made = reserved(cluster, jobs, {"runs": {"n0": 1}})
+    assert made.beside.gpus == [0, 1]
+    assert not made.allows("late", fair(cluster, {"n0": 1, "n1": 1}))
+    assert made.beside.gpus == [0, 1]
+    assert made.allows("small", fair(cluster, {"n1": 1}))
+    assert made.beside.gpus == [0, 0]
+
+
+def replayed(rows, gpus):
+    """Start times of EASY backfilling on one node, by a plain loop over all moments."""
+    start, end = {}, {}
+    now, waiting = 0, []
+    while len(start) < len(rows):
+        waiting += [i for i, (arrival, _, _) in enumerate(rows) if arrival == now]
+        free = gpus - sum(rows[i][1] for i in start if end[i] > now)
+        head = None
+        for i in list(waiting):
+            _, size, duration = rows[i]
+            if head is None and size > free:
+                head, shadow, spare = i, *shadow_of(rows, start, end, now, free, size)
+            elif size <= free and (head is None or now + duration <= shadow or size <= spare):
+                if head is not None and now + duration > shadow:
+                    spare -= size
+                start[i], end[i] = now, now + duration
+                free -= size
+                waiting.remove(i)
+        now += 1
+    return [float(start[i]) for i in range(len(rows))]
+
+
+def shadow_of(rows, start, end, now, free, size):
+    """When the head can start, and what is free beside it then."""
+    for i in sorted((i for i in start if end[i] > now), key=lambda i: (end[i], f"j{i}")):
+        free += rows[i][1]
+        if free >= size:
+            return end[i], free - size
+    raise AssertionError("the head fits when all have ended")
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 12), st.integers(1, 4), st.integers(1, 12)), min_size=2, max_size=9
+    ).map(sorted)
+)
+def test_runs_are_those_of_a_plain_replay(rows):
+    jobs = [Job(f"j{i}", float(at), gpus, float(length)) for i, (at, gpus, length) in enumerate(rows)]
+    result = checked(FOUR, jobs, "fifo(fill=easy)")
+    started = dict(zip(result.outcomes.job_id, result.outcomes.start_s.tolist(), strict=True))
+    assert [started[each.job_id] for each in jobs] == replayed(rows, 4)

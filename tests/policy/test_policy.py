@@ -1,0 +1,190 @@
+"""One decision of a whole policy: when stages are asked, what a plan holds, and the stages' defaults."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from policy_cases import fair, nodes_of, snapshot_of
+from trainyard.model.allocation import Plan
+from trainyard.model.job import Job
+from trainyard.policy.grammar import parse_policy
+from trainyard.policy.order.fifo import Fifo
+from trainyard.policy.order.srtf import Srtf
+from trainyard.policy.policy import Policy
+from trainyard.policy.stages import Order, Request, Size, Sizes
+from trainyard.policy.tune.proportional import Proportional
+
+
+def job(name, gpus=2, duration_s=100.0, **more):
+    return Job(name, 0.0, gpus, duration_s=duration_s, **more)
+
+
+CLUSTER = nodes_of(4)
+
+
+class Waking(Srtf):
+    """An order that wants to be asked again at 7."""
+
+    def wakes(self, snapshot, changes):
+        return tuple((name, 7.0) for name in changes)
+
+
+class Said(Size):
+    """As requested, with something to say and a time to be asked again."""
+
+    def __init__(self, **notes):
+        self.notes = notes
+
+    def sizes(self, snapshot, ranked):
+        gpus = snapshot.table.column(2)[ranked].astype(np.int64)
+        return Sizes(gpus, notes=self.notes)
+
+    def wakes(self, snapshot, changes):
+        return tuple((name, 9.0) for name in changes)
+
+
+class Periodic(Said):
+    periodic = True
+
+
+class Shared(Proportional):
+    """Notes what it is asked to share."""
+
+    def __init__(self):
+        self.shared = []
+
+    def share(self, snapshot, changes):
+        self.shared.append(dict(changes))
+        return changes
+
+
+class Retuning(Shared):
+    retunes = True
+
+
+def test_a_plan_keeps_what_runs_and_names_what_changes():
+    snapshot = snapshot_of(CLUSTER, [job("a"), job("b"), job("c")], {"a": {"n0": 2}})
+    plan = Policy().decide(snapshot)
+    assert plan.kept == {"a": fair(CLUSTER, {"n0": 2})}
+    assert plan.changes == {"b": fair(CLUSTER, {"n0": 2})}
+    assert sorted(plan.allocations()) == ["a", "b"]
+
+
+def test_wakes_are_those_of_the_order_then_of_the_sizes():
+    policy = Policy(order=Waking(), size=Said())
+    assert policy.decide(snapshot_of(CLUSTER, [job("a")])).wakes == (("a", 7.0), ("a", 9.0))
+
+
+def test_nothing_new_is_one_and_the_same_plan():
+    snapshot = snapshot_of(CLUSTER, [job("a")], {"a": {"n0": 2}})
+    for policy in (Policy(), Policy(order=Waking()), Policy(order=Waking(), size=Said())):
+        assert policy.decide(snapshot) is snapshot.unchanged
+    assert snapshot.unchanged == Plan(snapshot.target)
+
+
+def test_notes_make_a_plan_of_their_own():
+    snapshot = snapshot_of(CLUSTER, [job("a")], {"a": {"n0": 2}})
+    plan = Policy(order=Srtf(), size=Said(mood="fine")).decide(snapshot)
+    assert plan.notes == {"mood": "fine"}
+    assert plan.changes == {}
+
+
+def test_a_periodic_stage_is_asked_for_wakes_though_nothing_changes():
+    snapshot = snapshot_of(CLUSTER, [job("a")], {"a": {"n0": 2}})
+    plan = Policy(order=Srtf(), size=Periodic()).decide(snapshot)
+    assert plan is not snapshot.unchanged
+    assert plan.changes == {}
+
+
+@pytest.mark.parametrize(("made", "asked"), [(Shared, []), (Retuning, [{}])])
+def test_shares_are_set_when_something_changes_or_shares_depend_on_company(made, asked):
+    tune = made()
+    Policy(tune=tune).decide(snapshot_of(CLUSTER, [job("a")], {"a": {"n0": 2}}))
+    assert tune.shared == asked
+    tune.shared.clear()
+    Policy(tune=tune).decide(snapshot_of(CLUSTER, [job("a")]))
+    assert [list(changes) for changes in tune.shared] == [["a"]]
+
+
+class Refused(Fifo):
+    """Must not be asked."""
+
+    def heads(self, snapshot):
+        raise AssertionError("nobody can start")
+
+    def rank(self, snapshot):
+        raise AssertionError("nobody can start")
+
+
+def test_without_preemption_nobody_is_ranked_if_nobody_can_start():
+    full = snapshot_of(CLUSTER, [job("a", 4), job("b")], {"a": {"n0": 4}})
+    assert Policy(order=Refused()).decide(full) is full.unchanged
+    all_run = snapshot_of(CLUSTER, [job("a")], {"a": {"n0": 2}})
+    assert Policy(order=Refused()).decide(all_run) is all_run.unchanged
+
+
+def test_whole_gangs_without_preemption_stop_nobody_and_others_may():
+    jobs = [job("long", 4, 500.0), job("short", 4, 10.0)]
+    held = {"long": {"n0": 4}}
+    assert parse_policy("sjf").decide(snapshot_of(CLUSTER, jobs, held)).changes == {}
+    plan = parse_policy("srtf").decide(snapshot_of(CLUSTER, jobs, held))
+    assert plan.changes == {"long": None, "short": fair(CLUSTER, {"n0": 4})}
+
+
+def test_defaults_are_the_plainest_stages():
+    policy = Policy()
+    made = [type(stage).__name__ for stage in (policy.order, policy.size, policy.place, policy.tune)]
+    assert made == ["Fifo", "Fixed", "Pack", "Proportional"]
+    assert policy.name == "fifo"
+
+
+# -- defaults of the interfaces ---------------------------------------------------------------------------
+
+
+class Backwards(Order):
+    """The last first."""
+
+    def rank(self, snapshot):
+        return np.arange(len(snapshot.table))[::-1]
+
+
+def test_an_order_has_a_ranking_and_the_rest_follows():
+    snapshot = snapshot_of(CLUSTER, [job("a", 3), job("b", 3), job("c", 1)])
+    order = Backwards()
+    assert list(order.heads(snapshot)) == [2, 1, 0]
+    assert order.choose(snapshot, snapshot.table.column(2)).tolist() == [2, 1]
+    assert order.wakes(snapshot, {}) == ()
+    assert order.preemptive
+    assert order.fill == "greedy"
+
+
+@pytest.mark.parametrize(
+    ("least", "gpus", "sizes"),
+    [
+        (1, 4, [3, 2, 1]),
+        (4, 4, []),
+        (3, 4, [3]),
+        (10, 16, [14, 13, 12, 11, 10]),
+        (30, 40, [35, 31, 30]),
+        (31, 40, [35, 31]),
+    ],
+)
+def test_sizes_shrink_by_an_eighth_but_not_below_the_least(least, gpus, sizes):
+    elastic = Job("a", 0.0, gpus, duration_s=1.0, min_gpus=least, max_gpus=64)
+    assert list(Said().smaller(elastic, gpus)) == sizes
+
+
+def test_a_size_stage_wants_nothing_special_by_default():
+    assert (Size.refusal, Size.periodic, Size.cuts) == ("", False, False)
+    assert Size.wakes(Said(), snapshot_of(CLUSTER, []), {}) == ()
+
+
+def test_a_request_that_names_shares_makes_free_gpus_say_less():
+    snapshot = snapshot_of(CLUSTER, [job("a")])
+    free, held = snapshot.free.copy(), fair(CLUSTER, {"n0": 1})
+    Request(job("a"), 1).take(held, free, snapshot.nodes)
+    assert (free.plain, free.gpus, free.cpus, free.memory_gb) == (True, [3], [9.0], [180.0])
+    replaced = Request(job("a"), 1)._replace(memory_per_gpu=60.0)
+    replaced.take(held, free, snapshot.nodes)
+    assert (free.plain, free.gpus) == (False, [2])

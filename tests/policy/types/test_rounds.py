@@ -1,0 +1,149 @@
+"""Rounds: when the next one begins, who stays in between, and who is asked."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from policy_cases import fair, nodes_of, snapshot_of, two_types
+from trainyard.errors import InputError
+from trainyard.model.cluster import NodeTable
+from trainyard.model.job import Job
+from trainyard.policy.types.options import gangs_of, room_for
+from trainyard.policy.types.rounds import Rounds
+
+
+class Noted(Rounds):
+    """Gives every job that does not stay one GPU of the first type, and notes who stayed."""
+
+    def __init__(self, round_s=100.0):
+        super().__init__(round_s)
+        self.stayed = None
+
+    def choose(self, snapshot, ranked, held, capacity, stay):
+        self.stayed = stay.tolist()
+        return np.where(stay[:, None], held, [[1, 0]])
+
+
+def jobs(count=2):
+    return [Job(f"j{i}", 0.0, 1, duration_s=1e4) for i in range(count)]
+
+
+def assigned(now_s, held, capacity=(2, 2), count=2, round_s=100.0):
+    """Workers by type, and who stayed; None if nobody was asked."""
+    stage = Noted(round_s)
+    snapshot = snapshot_of(two_types(), jobs(count), now_s=now_s)
+    mix = stage.assign(snapshot, np.arange(count), np.array(held), np.array(capacity))
+    return mix.tolist(), stage.stayed
+
+
+def test_at_the_start_of_a_round_nobody_stays():
+    assert assigned(200.0, [[0, 1], [0, 0]]) == ([[1, 0], [1, 0]], [False, False])
+
+
+def test_in_between_who_runs_stays():
+    assert assigned(150.0, [[0, 1], [0, 0]]) == ([[0, 1], [1, 0]], [True, False])
+
+
+def test_nobody_is_asked_in_between_if_all_run_or_nothing_is_idle():
+    assert assigned(150.0, [[0, 1], [1, 0]]) == ([[0, 1], [1, 0]], None)
+    assert assigned(150.0, [[2, 2], [0, 0]]) == ([[2, 2], [0, 0]], None)
+    assert assigned(150.0, [[2, 1], [0, 0]])[1] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("now_s", "round_s", "begins"),
+    [
+        (0.0, 100.0, True),
+        (300.0, 100.0, True),
+        (300.99, 100.0, True),  # a moment late
+        (301.01, 100.0, False),
+        (299.9, 100.0, False),
+        (300.0 - 1e-9, 100.0, True),  # rounding
+        (1001.0, 1000.0, True),  # at most a second late
+        (1001.1, 1000.0, False),
+        (0.3, 0.1, True),  # three tenths are not three times a tenth
+    ],
+)
+def test_a_round_begins_at_multiples_or_a_moment_later(now_s, round_s, begins):
+    assert Noted(round_s)._begins(now_s) is begins
+
+
+def woken(now_s, changes, held=None, round_s=100.0):
+    snapshot = snapshot_of(nodes_of(4), jobs(), held, now_s)
+    return Noted(round_s).wakes(snapshot, changes)
+
+
+ONE = fair(nodes_of(4), {"n0": 1})
+
+
+@pytest.mark.parametrize(("now_s", "at_s"), [(0.0, 100.0), (99.9, 100.0), (100.0, 200.0), (250.0, 300.0)])
+def test_the_next_round_is_the_next_multiple(now_s, at_s):
+    assert woken(now_s, {"j0": ONE}) == (("j0", at_s),)
+
+
+def test_a_round_is_asked_for_on_behalf_of_one_that_runs():
+    held = {"j0": {"n0": 1}}
+    assert woken(50.0, {}, held) == (("j0", 100.0),)
+    assert woken(50.0, {"j0": None, "j1": ONE}, held) == (("j1", 100.0),)
+    assert woken(50.0, {"j0": None}, held) == ()
+    assert woken(50.0, {}) == ()
+
+
+@pytest.mark.parametrize("round_s", [0.0, -5.0, float("nan")])
+def test_a_round_takes_time(round_s):
+    with pytest.raises(InputError, match="give seconds above 0"):
+        Noted(round_s)
+
+
+# -- what a job could use of each type --------------------------------------------------------------------
+
+
+def room(job, own_type=-1, capacity=(8, 8), cluster=None):
+    return room_for(job, own_type, NodeTable(cluster or two_types(8, 8)), np.array(capacity)).tolist()
+
+
+def asking(**more):
+    return Job("a", 0.0, 2, duration_s=10.0, **more)
+
+
+def test_a_plain_job_could_use_all():
+    assert room(asking()) == [8, 8]
+    assert room(asking(), capacity=(3, 5)) == [3, 5]
+
+
+def test_a_job_of_one_type_could_use_only_that():
+    assert room(asking(), own_type=1) == [0, 8]
+    assert room(asking(), own_type=0, capacity=(3, 5)) == [3, 0]
+
+
+def test_cpus_and_memory_limit_gpus_node_by_node():
+    """A node has 24 CPUs and 480 GB for its eight GPUs."""
+    assert room(asking(cpus=12.0)) == [4, 4]  # 6 for each of two workers
+    assert room(asking(cpus=14.0)) == [3, 3]
+    assert room(asking(memory_gb=320.0)) == [3, 3]
+    assert room(asking(cpus=12.0, memory_gb=320.0), capacity=(2, 8)) == [2, 3]
+    assert room(asking(cpus=0.0)) == [8, 8]
+    assert room(asking(cpus=16.0), cluster=nodes_of(8, 8), capacity=(16,)) == [6]
+    assert room(asking(cpus=26.0), cluster=nodes_of(8, 8), capacity=(16,)) == [2]
+
+
+def gangs(*made, capacity=(2, 2), cluster=None):
+    snapshot = snapshot_of(cluster or two_types(), made)
+    return gangs_of(snapshot, np.arange(len(made)), np.array(capacity))
+
+
+def test_a_gang_as_large_as_a_type_fits_it_and_one_larger_does_not():
+    found = gangs(Job("a", 0.0, 2, duration_s=10.0), Job("b", 0.0, 1, duration_s=10.0), capacity=(2, 1))
+    assert found.use[0].tolist() == [[2, 0], [0, 0]]
+    assert found.use[1].tolist() == [[1, 0], [0, 1]]
+    assert found.speed.tolist() == [[0.5, 0.0], [0.25, 1.0]]
+
+
+def test_a_gang_is_mixed_only_if_no_type_could_ever_hold_it():
+    """Three are more than either type ever has. Two are not, so with one GPU of each type up they wait."""
+    found = gangs(Job("a", 0.0, 3, duration_s=10.0), capacity=(2, 1))
+    assert found.use[0].tolist() == [[2, 1], [0, 0]]
+    assert found.speed[0].tolist() == [1.5, 0.0]
+    assert gangs(Job("a", 0.0, 2, duration_s=10.0), capacity=(1, 1)).use.any() == np.False_
+    assert gangs(Job("a", 0.0, 4, duration_s=10.0), capacity=(2, 1)).use.any() == np.False_
