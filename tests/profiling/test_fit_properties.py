@@ -11,14 +11,14 @@ from trainyard.profiling.fit import fit_profile
 from trainyard.profiling.samples import Sample, Setting, predicted
 
 BATCH = 128
-# One GPU type is never short of CPUs, the other always; each of its workers has the same batch, so that
-# nothing tells a fixed time from one per sample.
+# One GPU type is never short of CPUs, the other always. Every worker has the same batch, so that the samples
+# of the former do not tell a fixed time, which all types have, from a time per sample.
 ONE_FED = Profile(
     batch=BATCH,
     scaling="weak",
-    compute=Compute(0.0, {"V100": 0.0195, "P100": 0.0002}),
-    sync=Sync("ring", latency_s=0.0),
-    input=Input(0.0078),
+    compute=Compute(0.0, {"V100": 0.0005, "P100": 0.02}),
+    sync=Sync("ps", latency_s=0.0),
+    input=Input(0.008),
 )
 
 
@@ -68,7 +68,7 @@ def refit(samples, speeds, setting):
 
 @settings(max_examples=25, deadline=None)
 @given(profiles(), st.integers(0, 1000))
-@example(ONE_FED, 0)
+@example(ONE_FED, 1)
 def test_exact_samples_are_told_again(profile, seed):
     samples, true, setting, _ = samples_of(profile, seed)
     fitted, found = refit(samples, true, setting)
@@ -80,7 +80,7 @@ def test_exact_samples_are_told_again(profile, seed):
 
 @settings(max_examples=25, deadline=None)
 @given(profiles(), st.integers(0, 1000))
-@example(ONE_FED, 0)
+@example(ONE_FED, 1)
 def test_noise_and_outliers_hardly_matter(profile, seed):
     samples, true, setting, rng = samples_of(profile, seed)
     noisy = true * np.exp(rng.normal(0, 0.03, len(true)))
