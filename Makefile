@@ -43,7 +43,7 @@ test: setup
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -n auto -m "not torch"
 
-# One version, so that neither another one nor its GPU libraries come in unasked.
+# One version, so that results do not change with it; TORCH=... names another, such as a CPU build.
 TORCH ?= torch==2.13.0
 
 test-torch: setup

@@ -1,6 +1,6 @@
 """How many decisions the learning environment takes in: `make bench` (docs/performance.md).
 
-Random legal actions in a batch of episodes of the DL2 paper's setting, the engine included. User CPU of the
+Random legal actions in a batch of episodes of the DL2 paper's setting, the core included. User CPU of the
 environment alone, without choosing actions; the best of ten stretches, and the average of them. Where PyTorch
 is installed, also with a trained network that draws the actions, its time included.
 

@@ -26,10 +26,11 @@ class Room(NamedTuple):
 
 
 ROOMS = (
-    Room("cli", "what does the user ask for?", 0.2, 8.6),
-    Room("reproduce", "what did the papers find?", 3.5, 8.6),
-    Room("report", "how does it look?", 6.8, 8.6),
-    Room("learn", "how does DL2 learn?", 10.1, 8.6),
+    Room("cli", "what does the user ask for?", 0.2, 8.6, 2.8),
+    Room("reproduce", "what did the papers find?", 3.2, 8.6, 2.7),
+    Room("report", "how does it look?", 6.1, 8.6, 2.1),
+    Room("api", "the same from Python", 8.4, 8.6, 2.2),
+    Room("learn", "how does DL2 learn?", 10.8, 8.6, 2.3),
     Room("sim", "simulated clock: what becomes of these jobs?", 0.2, 7.2, 12.9),
     Room("core", "how does an event become instructions?", 0.2, 5.8, 12.9),
     Room("policy", "", 0.2, 2.95, 12.9, 2.35),
@@ -39,9 +40,9 @@ ROOMS = (
     Room("place", "on which nodes?", 8.0, 3.15, 2.3, 1.45),
     Room("tune", "how much CPU\nand memory?", 10.5, 3.15, 2.3, 1.45),
     Room("state", "which jobs, what is free, what is known?", 0.2, 1.55, 6.3),
-    Room("solve", "what is the optimum?", 6.8, 1.55),
+    Room("trace", "which jobs did clusters run?", 6.8, 1.55),
     Room("profiling", "how fast is a script?", 10.1, 1.55),
-    Room("trace", "which jobs did clusters run?", 0.2, 0.2),
+    Room("solve", "what is the optimum?", 0.2, 0.2),
     Room("files", "what do users write?", 3.5, 0.2),
     Room("model", "cluster, job, profile, allocation; how fast does it train?", 6.8, 0.2, 6.3),
 )

@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from trainyard.learn.batch import BatchEnv
     from trainyard.learn.episode import Scenario
     from trainyard.learn.slot_env import slot_env
-    from trainyard.model.allocation import Allocation, Plan, Shape, Share
+    from trainyard.model.allocation import Allocation, Plan, Share
     from trainyard.model.cluster import Cluster, GpuType, Node, uniform_cluster
     from trainyard.model.job import Job
     from trainyard.model.profile import Profile, Sync
+    from trainyard.model.shape import Shape
     from trainyard.model.speed import SpeedModel
     from trainyard.model.zoo import ZooEntry, zoo, zoo_profile
     from trainyard.policy.grammar import parse_policy
@@ -55,7 +56,7 @@ _HOME = {
     "Sample": "profiling.samples",
     "Scenario": "learn.episode",
     "ScoreOrder": "policy.order.score",
-    "Shape": "model.allocation",
+    "Shape": "model.shape",
     "Share": "model.allocation",
     "Size": "policy.stages",
     "Snapshot": "state.snapshot",

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Unpack
 
-from trainyard.core.restore import answer, restore
+from trainyard.core.restore import answer
 from trainyard.files.cluster import load_cluster
 from trainyard.files.job_check import check_jobs
 from trainyard.files.jobs import load_jobs as _load_jobs
@@ -22,6 +22,7 @@ from trainyard.policy.policy import Policy
 from trainyard.sim.clock import Simulator
 from trainyard.sim.failures import Failure
 from trainyard.sim.parallel import run_all
+from trainyard.sim.recorder import TimedPolicy
 from trainyard.sim.result import Result
 
 __all__ = ["compare", "load_cluster", "load_jobs", "plan", "simulate"]
@@ -66,7 +67,11 @@ def compare(
 def plan(snapshot: SnapshotSpec | AnyPath, policy: Policy | str = "fifo") -> dict[str, object]:
     """Take one decision on a snapshot and return it as `plan --json` prints it; nothing is executed."""
     spec = snapshot if isinstance(snapshot, SnapshotSpec) else load_snapshot(snapshot, _zoo())
-    return answer(restore(spec), _policy(policy), spec.now_s)
+    chosen = _policy(policy)
+    timed = TimedPolicy(chosen)
+    found = answer(spec, chosen, timed)
+    notes = {"notes": dict(found.notes)} if found.notes else {}
+    return {"plan": found.plan, "waiting": found.waiting, "decision_ms": timed.spent_s[-1] * 1e3, **notes}
 
 
 def _inputs(cluster: Cluster | AnyPath, jobs: Sequence[Job] | AnyPath) -> tuple[Cluster, Sequence[Job]]:

@@ -28,7 +28,7 @@ from trainyard.policy.grammar import parse_policy
 from trainyard.policy.size.dl2.kinds import Kinds
 from trainyard.policy.types.hadar import buyers_of
 from trainyard.policy.types.market.profiled import profiled
-from trainyard.policy.types.options import gangs_of
+from trainyard.policy.types.options import options_of
 from trainyard.policy.types.sia import configurations
 from trainyard.state.beliefs import Told
 from trainyard.state.jobs import Column
@@ -181,7 +181,7 @@ def test_the_order_of_gpu_types_matters_to_speed():
     one = Profile(batch=64, compute=Compute(0.0, times))
     other = Profile(batch=64, compute=Compute(0.0, dict(reversed(times.items()))))
     speed = SpeedModel(CLUSTER)
-    assert speed.per_sample_s(one, 0) != speed.per_sample_s(other, 0)
+    assert speed.curve(job(profile=one), 0, 1)[1] != speed.curve(job(profile=other), 0, 1)[1]
 
 
 # -- caches -------------------------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ def _numbers(jobs):
     view = yard_of(*jobs).snapshot(0.0)
     rows, capacity = np.arange(len(jobs)), view.nodes.gpus_of_type
     held, types = np.zeros((len(jobs), 2), np.int64), view.table.column(Column.TYPE).astype(np.int64)
-    gangs, chosen = gangs_of(view, rows, capacity), configurations(view, rows, capacity)
+    gangs, chosen = options_of(view, rows, capacity), configurations(view, rows, capacity)
     buyers = buyers_of(view, rows, held, capacity, np.zeros(len(jobs), np.bool_))
     market = profiled(view.speed, jobs, types, capacity, np.ones(len(jobs)))
     kinds = Kinds()

@@ -13,7 +13,7 @@ from trainyard.cli.main import run
 from trainyard.errors import InputError
 from trainyard.policy.grammar import parse_policies, parse_policy
 from trainyard.policy.parameters import parameters_of, readable
-from trainyard.policy.plugins import GROUP, load, offers
+from trainyard.policy.plugins import GROUP, installed, load
 from trainyard.policy.registry import ENTRIES
 
 GOOD = '''
@@ -123,7 +123,7 @@ def test_a_stage_is_found_by_name(package):
 
 def test_the_base_classes_say_which_stages_it_fills(package):
     package(big="stages_good:Big", both="stages_good:Both", silent="stages_good:Silent")
-    big, both, silent = (load(offer) for offer in offers())
+    big, both, silent = (load(plugin) for plugin in installed())
     assert (big.stages, big.line) == (("order",), "Most GPUs first")
     assert (both.stages, both.line) == (("size", "place"), "Size and place")
     assert silent.line == "no description"
@@ -157,7 +157,7 @@ def test_our_own_names_stay_ours(package):
     package("faulty", fifo="stages_good:Big", easy="stages_good:Big")
     assert type(parse_policy("fifo").order) is ENTRIES["fifo"].make
     assert type(parse_policy("easy").order) is ENTRIES["fifo"].make
-    assert {offer.problem for offer in offers()} == {
+    assert {plugin.problem for plugin in installed()} == {
         "trainyard itself has this name; the package must choose another one"
     }
 
@@ -165,15 +165,15 @@ def test_our_own_names_stay_ours(package):
 def test_a_name_of_two_packages_is_nobodys(package):
     package("one", big="stages_good:Big")
     package("two", big="stages_good:Silent")
-    assert [offer.package for offer in offers()] == ["one", "two"]
+    assert [plugin.package for plugin in installed()] == ["one", "two"]
     assert "several packages bring this name; uninstall all but one" in refused("big")
 
 
 def test_a_name_that_no_policy_can_write_is_broken(package):
     package(**{"Big Jobs": "stages_good:Big"})
-    (offer,) = offers()
+    (plugin,) = installed()
     with pytest.raises(InputError, match="no policy can name it"):
-        load(offer)
+        load(plugin)
 
 
 def test_policies_lists_them_with_their_package(package, command, monkeypatch):

@@ -51,7 +51,7 @@ def test_the_first_node_is_on_top():
 def test_captions():
     bands = gantt.lay_bands(uniform_cluster(2).nodes)
     whole = gantt.Gantt(bands, 0, 7200, 2, True, ())
-    some = gantt.Gantt(bands, 0, 7200, 3, False, ())
+    some = gantt.Gantt(bands, 3600, 10_800, 3, False, ())
     assert whole.caption() == "Shown: all nodes; the whole run."
     assert some.caption() == (
         "Shown: 2 of 3 nodes, evenly chosen; the 2.00 h in which most jobs were in the system."

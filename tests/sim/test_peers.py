@@ -88,7 +88,7 @@ class SelectOnce(reselect.Reselection):
         return self._realise(self._choose(None))[0]
 
     def _alike(self, choice, row, changes):
-        return np.arange(self.held.size) == row
+        return np.arange(self.given.size) == row
 
 
 @pytest.mark.parametrize("case", LUCID, ids=lambda c: c[0])

@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from conftest import APART
 from trainyard.model.job import Job
-from trainyard.state.jobs import Column, JobTable
+from trainyard.state.jobs import Column, JobTable, Row
 
 C = Column
 
@@ -121,3 +121,9 @@ def test_jobs_with_demands_of_their_own_are_counted():
     assert table.particular == 2
     table.remove("apart")
     assert (table.particular, table.fork().particular) == (1, 1)
+
+
+def test_a_row_names_the_columns_in_their_order():
+    columns = {name.lower(): number for name, number in vars(Column).items() if name.isupper()}
+    assert columns.pop("count") == len(Row._fields)
+    assert [columns[name] for name in Row._fields] == list(range(len(Row._fields)))

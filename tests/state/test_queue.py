@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainyard.state.queue import Waiting
+from trainyard.state.queue import Queue
 
 
 def queue_of(*numbers):
-    waiting = Waiting()
+    waiting = Queue()
     for number in numbers:
         waiting.add(number, f"j{number}")
     return waiting
@@ -17,7 +17,7 @@ def queue_of(*numbers):
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 12)), max_size=60))
 def test_a_queue_is_sorted_whatever_comes_and_goes(steps):
-    waiting, model = Waiting(), []
+    waiting, model = Queue(), []
     for first_of_all, number in steps:
         if first_of_all and model:
             number = model[0]

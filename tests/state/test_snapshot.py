@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from conftest import SERVED
-from trainyard.core.events import DecisionDue, JobFinished, JobStopped, JobSubmitted, NodeFailed
+from trainyard.core.events import DecisionDue, JobFinished, JobStopped, JobSubmitted, NodeFailed, NodeRepaired
 from trainyard.core.yard import Yard
 from trainyard.model.allocation import Allocation, Plan, Share
 from trainyard.model.cluster import Cluster, GpuType, Node, uniform_cluster
 from trainyard.model.job import Job
 from trainyard.model.rules import Rules
-from trainyard.state.capacity import held_mix, seconds_by_type, up_by_type
+from trainyard.model.tolerance import CPUS_GB
+from trainyard.state.capacity import held_mix, seconds_by_type, up_by_type, up_capacity
 from trainyard.state.jobs import Column
 
 TWO = Cluster(
@@ -157,13 +158,22 @@ def test_a_fork_can_be_changed():
 
 def test_workers_by_type_and_what_there_is():
     yard = two_jobs()
-    held = held_mix(yard.snapshot(20.0))
-    assert held.tolist() == [[1, 1], [0, 0]]
-    assert up_by_type(yard.snapshot(20.0), held).tolist() == [4, 4]
+    assert held_mix(yard.snapshot(20.0)).tolist() == [[1, 1], [0, 0]]
+    assert up_by_type(yard.snapshot(20.0)).tolist() == [4, 4]  # held or free
+    assert up_capacity(yard.snapshot(20.0)) == (8.0, 24.0, 128.0)
     yard.handle(NodeFailed(20.0, "s"))
-    held = held_mix(yard.snapshot(20.0))
-    assert held.tolist() == [[0, 0], [0, 0]]
-    assert up_by_type(yard.snapshot(20.0), held).tolist() == [4, 0]
+    assert held_mix(yard.snapshot(20.0)).tolist() == [[0, 0], [0, 0]]
+    assert up_by_type(yard.snapshot(20.0)).tolist() == [4, 0]
+    assert up_capacity(yard.snapshot(20.0)) == (4.0, 12.0, 64.0)
+    yard.handle(NodeRepaired(30.0, "s"))
+    assert up_by_type(yard.snapshot(30.0)).tolist() == [4, 4]
+
+
+def test_parts_of_nothing_are_numbers_too():
+    yard = two_jobs()
+    for node in "fs":
+        yard.handle(NodeFailed(20.0, node))
+    assert up_capacity(yard.snapshot(20.0)) == (1.0, CPUS_GB, CPUS_GB)
 
 
 def test_seconds_on_each_type_count_in_proportion_to_workers():

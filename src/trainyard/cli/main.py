@@ -47,7 +47,7 @@ def _options(
         False, "--version", callback=_show_version, is_eager=True, help="Show the version."
     ),
 ) -> None:
-    """Rules that stand before a command."""
+    """Options that stand before a command."""
 
 
 app.command("simulate")(simulate.simulate)

@@ -13,15 +13,15 @@ from trainyard.state.snapshot import Snapshot
 
 def check_plan(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) -> None:
     """Raise PlanError unless every change is a whole gang on nodes that have room for all of them."""
-    row_of, jobs, running = snapshot.table.row_of, snapshot.table.jobs, snapshot.target
-    room: Room = {}
+    row_of, jobs, target = snapshot.table.row_of, snapshot.table.jobs, snapshot.target
+    room: Left = {}
     for job_id, allocation in changes.items():
         row = row_of.get(job_id)
         if row is None:
             raise PlanError(f"job {job_id} is not active and cannot be planned")
-        held = running.get(job_id)
-        if held is not None:
-            _give(snapshot, held, room)
+        before = target.get(job_id)
+        if before is not None:
+            _give(snapshot, before, room)
         if allocation is not None:
             _take(snapshot, jobs[row], allocation, room)
     for at, (gpus, cpus, memory_gb) in room.items():
@@ -29,11 +29,11 @@ def check_plan(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) -> 
             raise _over_allocated(snapshot.nodes.ids[at], room[at])
 
 
-Room = dict[int, list[float]]  # node -> GPUs, CPUs and GB of memory that are left of it
+Left = dict[int, list[float]]  # node -> GPUs, CPUs and GB of memory that are left of it
 
 
-def _take(snapshot: Snapshot, job: Job, allocation: Allocation, room: Room) -> None:
-    """Take what a job is to hold out of the room, if it is a whole gang."""
+def _take(snapshot: Snapshot, job: Job, allocation: Allocation, room: Left) -> None:
+    """Take what a job is given out of what is left, if it is a whole gang."""
     nodes, free = snapshot.nodes, snapshot.free
     if not job.least_gpus <= allocation.gpus <= job.most_gpus:
         raise PlanError(
@@ -67,8 +67,8 @@ def _take(snapshot: Snapshot, job: Job, allocation: Allocation, room: Room) -> N
             left[2] -= memory_gb
 
 
-def _give(snapshot: Snapshot, allocation: Allocation, room: Room) -> None:
-    """Add what a job holds now."""
+def _give(snapshot: Snapshot, allocation: Allocation, room: Left) -> None:
+    """Add what a job was given before."""
     free, index = snapshot.free, snapshot.nodes.index
     for node, gpus, _, cpus, memory_gb in allocation.shares:
         at = index[node]

@@ -23,8 +23,8 @@ def settle(table: JobTable, observed: Observed, record: Record, now: float) -> f
         left = cells[REMAINING][row] = max(0.0, left - done)
         cells[SINCE][row] = now
         if record.job.elastic and record.occupies is not None:
-            held = record.occupies
-            observed.ran(record.job.job_id, (held.gpus, held.servers), now - since, done)
+            occupied = record.occupies
+            observed.ran(record.job.job_id, (occupied.gpus, occupied.servers), now - since, done)
     return left
 
 

@@ -26,4 +26,4 @@ class Record:
     trained_with: int = 0  # GPUs of its last run
     run_since_s: float = 0.0  # when the present run began to make progress
     preemptions: int = 0
-    special: int = 0  # 1 if it holds other than proportional CPUs or memory
+    special: int = 0  # 1 if it is given other than proportional CPUs or memory

@@ -1,9 +1,9 @@
-"""A yard from a snapshot file, and one decision on it as `plan --json` prints it."""
+"""A yard from a snapshot file, and one decision on it, job by job."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from trainyard.core.events import DecisionDue, Instruction, JobStopped, JobSubmitted, Retune, Start, Stop
 from trainyard.core.yard import Yard
@@ -22,26 +22,31 @@ class Replaceable:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.policy: Policy | None = None
-        self.decision_ms = 0.0
-        self.notes: Mapping[str, object] = {}
+        self.ask: Callable[[Snapshot], Plan] | None = None
+        self.notes: Mapping[str, Any] = {}
 
     def __call__(self, snapshot: Snapshot) -> Plan:
         """Return the fixed plan until there is a policy to ask."""
-        if self.policy is None:
+        if self.ask is None:
             return self.plan
-        began = time.perf_counter()
-        plan = self.policy.decide(snapshot)
-        self.decision_ms = (time.perf_counter() - began) * 1e3
+        plan = self.ask(snapshot)
         self.notes = plan.notes
         return plan
+
+
+class Answer(NamedTuple):
+    """One decision: what each job gets, why the others wait, what the policy says of it."""
+
+    plan: dict[str, dict[str, object]]
+    waiting: dict[str, str]
+    notes: Mapping[str, Any]
 
 
 def restore(spec: SnapshotSpec) -> tuple[Yard, Replaceable]:
     """Build a yard in the state that a snapshot describes."""
     arrived = [entry for entry in spec.jobs if entry.job.arrival_s <= spec.now_s]
-    held = {entry.job.job_id: entry.allocation for entry in arrived if entry.allocation is not None}
-    decide = Replaceable(Plan(changes=held))
+    given = {entry.job.job_id: entry.allocation for entry in arrived if entry.allocation is not None}
+    decide = Replaceable(Plan(changes=given))
     yard = Yard(spec.cluster, decide)
     for entry in arrived:
         yard.handle(JobSubmitted(entry.job.arrival_s, entry.job))
@@ -59,19 +64,17 @@ def _set_progress(yard: Yard, entry: SnapshotJob) -> None:
         data[C.REMAINING, row] = entry.remaining_s * data[C.REFERENCE_RATE, row]
 
 
-def answer(restored: tuple[Yard, Replaceable], policy: Policy, now_s: float) -> dict[str, object]:
-    """Let a policy decide on a restored yard and describe the outcome."""
-    yard, decide = restored
-    decide.policy = policy
+def answer(spec: SnapshotSpec, policy: Policy, ask: Callable[[Snapshot], Plan]) -> Answer:
+    """Ask for a decision of the policy on a snapshot and describe the outcome."""
+    yard, decide = restore(spec)
+    decide.ask, now_s = ask, spec.now_s
     yard.snapshot(now_s).still = False  # what is there was not this policy's decision
     predicted = {i.job_id: i for i in _settle(yard, yard.handle(DecisionDue(now_s)), now_s)}
     plan = {
         job_id: describe(yard, job_id, allocation, predicted.get(job_id), now_s)
         for job_id, allocation in sorted(yard.target.items(), key=lambda item: yard.records[item[0]].seq)
     }
-    waiting = waiting_reasons(yard.snapshot(now_s), policy)
-    notes: dict[str, object] = {"notes": dict(decide.notes)} if decide.notes else {}
-    return {"plan": plan, "waiting": waiting, "decision_ms": decide.decision_ms, **notes}
+    return Answer(plan, waiting_reasons(yard.snapshot(now_s), policy), decide.notes)
 
 
 def _settle(yard: Yard, instructions: list[Instruction], now_s: float) -> list[Start | Retune]:
@@ -92,15 +95,12 @@ def describe(
     row = yard.table.row_of[job_id]
     rate = float(yard.table.data[C.RATE, row])
     left = float(yard.table.data[C.REMAINING, row])
-    workers: dict[str, int] = {}
-    for share in allocation.shares:
-        gpu_type = yard.nodes.types[yard.nodes.type[yard.nodes.index[share.node]]]
-        workers[gpu_type] = workers.get(gpu_type, 0) + share.gpus
+    shape = yard.nodes.shape_of(allocation)
     split = yard.speed.batch_split(yard.records[job_id].job, allocation)
     more: dict[str, object] = {} if split is None else {"batch": split}
     return more | {
-        "workers": {gpu_type: gpus for gpu_type, gpus in workers.items() if gpus},
-        "servers": sum(share.servers for share in allocation.shares),
+        "workers": dict(shape.workers),
+        "servers": shape.servers,
         "nodes": {
             s.node: {"gpus": s.gpus, "servers": s.servers, "cpus": s.cpus, "memory_gb": s.memory_gb}
             for s in allocation.shares

@@ -53,12 +53,12 @@ def _validate_states(yard: Yard) -> None:
 
 def _validate_capacity(yard: Yard) -> None:
     free = Room.all_of(yard.nodes)
-    held = Room.all_of(yard.nodes)
+    occupied = Room.all_of(yard.nodes)
     for allocation in yard.target.values():
         free.take(yard.nodes.index, allocation.shares)
     for record in yard.records.values():
         if record.occupies is not None:
-            held.take(yard.nodes.index, record.occupies.shares)
+            occupied.take(yard.nodes.index, record.occupies.shares)
     for node in yard.down:
         i = yard.nodes.index[node]
         _require(free.gpus[i] == yard.nodes.gpus[i], f"nothing is planned on {node}, which is down")
@@ -67,6 +67,6 @@ def _validate_capacity(yard: Yard) -> None:
     _require(yard.free.levels == free.levels, "nodes are grouped by free GPUs")
     _require(np.allclose(yard.free.cpus, free.cpus, atol=CPUS_GB), "free CPUs add up")
     _require(np.allclose(yard.free.memory_gb, free.memory_gb, atol=CPUS_GB), "free memory adds up")
-    for books in (free, held):
+    for books in (free, occupied):
         enough = min(books.gpus) >= 0 and min(books.cpus) >= -CPUS_GB and min(books.memory_gb) >= -CPUS_GB
         _require(enough, "no resource is over-allocated")

@@ -1,7 +1,7 @@
 """The core: events in, instructions out. No I/O, no clock; it cannot tell simulated time from real time.
 
 Two views of the cluster are kept apart. The *target* is what the last plan wants: it is what policies see
-and what plans are checked against. What jobs *hold* follows as stops are confirmed: a start waits until no
+and what plans are checked against. What jobs *occupy* follows as stops are confirmed: a start waits until no
 job that is still stopping sits on its nodes.
 """
 
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from trainyard.core.carry_out import Carrier
 from trainyard.core.check import check_plan
 from trainyard.core.events import (
     DecisionDue,
@@ -26,23 +27,19 @@ from trainyard.core.events import (
     NodeFailed,
     NodeRepaired,
     ProgressReported,
-    Retune,
-    Start,
-    Stop,
     Wake,
 )
-from trainyard.core.progress import lr_factor, note_checkpoint, roll_back, settle
+from trainyard.core.progress import roll_back
 from trainyard.core.record import Record
-from trainyard.core.states import AFTER, State
+from trainyard.core.states import State
 from trainyard.core.story import Story
-from trainyard.errors import InputError, TrainyardError, TransitionError
+from trainyard.errors import TrainyardError
 from trainyard.model.allocation import Allocation, Plan
 from trainyard.model.cluster import Cluster, NodeTable
-from trainyard.model.job import Job
 from trainyard.model.rules import Rules
 from trainyard.model.speed import Sensitivity, SpeedModel
-from trainyard.state.jobs import Column, JobTable
-from trainyard.state.queue import Waiting
+from trainyard.state.jobs import Column, JobTable, Row
+from trainyard.state.queue import Queue
 from trainyard.state.room import Room
 from trainyard.state.snapshot import Snapshot
 
@@ -54,7 +51,7 @@ GIVEN, GIVEN_SINCE = Column.GIVEN, Column.GIVEN_SINCE
 ATTAINED, EXECUTED, RESTARTS = Column.ATTAINED, Column.EXECUTED, Column.RESTARTS
 
 
-class Yard:
+class Yard(Carrier):
     """All active jobs of one cluster, and the policy that decides about them."""
 
     def __init__(
@@ -71,8 +68,8 @@ class Yard:
         self.story = Story()
         self.table = JobTable()
         self.records: dict[str, Record] = {}
-        self.target: dict[str, Allocation] = {}  # the target
-        self.waiting = Waiting()
+        self.target: dict[str, Allocation] = {}  # by job; shared with the snapshot
+        self.waiting = Queue()
         self.free = Room.all_of(self.nodes)
         self.down: set[str] = set()
         self._decide = decide
@@ -123,11 +120,11 @@ class Yard:
         self._meet(now)
         self._seq = seq = self._seq + 1
         total, rate, ideal_s = self.speed.work(job)
-        met, gpus = self._met, job.gpus
+        met = self._met
         self.records[job_id] = Record(job, seq, ideal_s, now, met, total)
         type_ = self.nodes.type_index[job.gpu_type] if job.gpu_type else -1
-        asked = seq, now, gpus, job.least_gpus, job.most_gpus, job.weight, type_, total, rate
-        self.table.add(job, (*asked, total, 0.0, now, 0.0, now, 0.0, 0.0, met, 0.0))
+        asked = seq, now, job.gpus, job.least_gpus, job.most_gpus, job.weight, type_
+        self.table.add(job, Row(*asked, total, rate, remaining=total, since=now, given_since=now, met=met))
         self.story.append((now, job_id, None, SUBMITTED, "submitted", None))
         self.story.append((now, job_id, SUBMITTED, WAITING, "accepted", None))
         self.waiting.add(seq, job_id)
@@ -146,7 +143,7 @@ class Yard:
     def _stopped(self, event: JobStopped) -> None:
         record = self.records[event.job_id]
         self._change(record, WAITING, event.time_s, "stopped and saved")
-        if self._release_hold(record) or event.job_id in self.pending:
+        if self._vacate(record) or event.job_id in self.pending:
             self._start_pending(event.time_s)
 
     def _progress(self, event: ProgressReported) -> None:
@@ -173,7 +170,7 @@ class Yard:
         else:
             self.waiting.remove(record.seq, job_id)
         if record.stopping:
-            self._release_hold(record)
+            self._vacate(record)
         self._meet(now)
         lived = now - record.submitted_s
         met = (self._met - record.met) / lived if lived > 0 else float(len(self.table))
@@ -214,7 +211,7 @@ class Yard:
             if record.occupies is not None:
                 roll_back(self.table, record, now)
                 self._change(record, WAITING, now, cause)
-                self._release_hold(record)
+                self._vacate(record)
                 self._out.append(Kill(record.job.job_id))
         self.down.add(event.node)
         self._set_capacity(event.node, -1)
@@ -226,8 +223,8 @@ class Yard:
             self._set_capacity(event.node, +1)
 
     def _uses(self, record: Record, node: str) -> bool:
-        held = (self.target.get(record.job.job_id), record.occupies)
-        return any(share.node == node for a in held if a is not None for share in a.shares)
+        given_or_occupied = (self.target.get(record.job.job_id), record.occupies)
+        return any(share.node == node for a in given_or_occupied if a is not None for share in a.shares)
 
     def _set_capacity(self, node: str, sign: int) -> None:
         """Nothing runs on the node at this moment: take all of it out, or put all of it back."""
@@ -253,11 +250,11 @@ class Yard:
     def _apply(self, changes: Mapping[str, Allocation | None], snapshot: Snapshot) -> None:
         """Make the plan the target: first everything that is taken, then everything that is given."""
         check_plan(snapshot, changes)
-        now, records, running = snapshot.now_s, self.records, self.target
+        now, records, target = snapshot.now_s, self.records, self.target
         taken: list[tuple[Record, Allocation | None]] = []
         given: list[tuple[Record, Allocation]] = []
         for job_id, after in changes.items():
-            before = running.get(job_id)
+            before = target.get(job_id)
             if before is None:
                 if after is not None:
                     given.append((records[job_id], after))
@@ -329,104 +326,7 @@ class Yard:
         cells[GIVEN][row] = allocation.gpus
         cells[GIVEN_SINCE][row] = now
 
-    # -- carrying plans out -------------------------------------------------------------------------------
-
-    def _start_pending(self, now: float) -> None:
-        pending, records, running, leaving = self.pending, self.records, self.target, self._leaving
-        for job_id in list(pending):
-            allocation = running[job_id]
-            if leaving and self._blocked(allocation):
-                continue
-            record = records[job_id]
-            if record.state is not STOPPING:
-                del pending[job_id]
-                if record.state is RUNNING:
-                    self._retune(record, allocation, now)
-                else:
-                    self._start(record, allocation, now)
-
-    def _blocked(self, allocation: Allocation) -> bool:
-        """Whether some job is still stopping on one of its nodes."""
-        leaving = self._leaving
-        for share in allocation.shares:  # noqa: SIM110 - any() over a generator takes three times as long
-            if share[0] in leaving:
-                return True
-        return False
-
-    def _start(self, record: Record, allocation: Allocation, now: float) -> None:
-        first = record.first_start_s is None
-        stall_s = self.rules.start_s if first else self._view.restart_cost(record.job)
-        cells, row = self.table.cells, self.table.row_of[record.job.job_id]
-        factor = 1.0
-        if first:
-            record.first_start_s = now
-        else:
-            cells[RESTARTS][row] += 1
-            factor = lr_factor(record, allocation.gpus)
-        record.trained_with = allocation.gpus
-        record.occupies = allocation
-        rate = self._rate(record.job, allocation)
-        cells[RATE][row] = rate
-        cells[SINCE][row] = record.run_since_s = now + stall_s
-        record.saved = left = cells[REMAINING][row]
-        self._change(record, RUNNING, now, "started" if first else "resumed", allocation)
-        self._out.append(Start(record.job.job_id, allocation, rate, now + stall_s + left / rate, factor))
-
-    def _rate(self, job: Job, allocation: Allocation) -> float:
-        rate = self.speed.rate(job, allocation)
-        if not rate > 0:
-            where = ", ".join(f"{share.gpus} GPUs of {share.node}" for share in allocation.shares)
-            raise InputError(
-                f"job {job.job_id}: its profile gives 0 samples/s on {where}; it would never end"
-            )
-        return rate
-
-    def _retune(self, record: Record, allocation: Allocation, now: float) -> None:
-        """CPUs or memory change under the same workers: free, and at once."""
-        note_checkpoint(self.table, record, now)
-        left = settle(self.table, self._view.observed, record, now)
-        rate = self._rate(record.job, allocation)
-        record.occupies = allocation
-        cells, row = self.table.cells, self.table.row_of[record.job.job_id]
-        cells[RATE][row] = rate
-        self._change(record, RUNNING, now, "CPUs or memory change", allocation)
-        self._out.append(Retune(record.job.job_id, allocation, rate, cells[SINCE][row] + left / rate))
-
-    def _stop(self, record: Record, now: float, cause: str) -> None:
-        settle(self.table, self._view.observed, record, now)
-        self.table.cells[RATE][self.table.row_of[record.job.job_id]] = 0.0
-        self._change(record, STOPPING, now, cause, record.occupies)
-        assert record.occupies is not None
-        record.stopping = True
-        for share in record.occupies.shares:
-            self._leaving[share.node] = self._leaving.get(share.node, 0) + 1
-        self._out.append(Stop(record.job.job_id))
-
-    def _release_hold(self, record: Record) -> bool:
-        """The job's processes are gone from its nodes; return whether another job may wait for that."""
-        held, opened = record.occupies, False
-        if held is not None and record.stopping:
-            for share in held.shares:
-                left = self._leaving[share.node] - 1
-                if left:
-                    self._leaving[share.node] = left
-                else:
-                    del self._leaving[share.node]
-                    opened = True
-        record.stopping = False
-        record.occupies = None
-        return opened
-
     # -- bookkeeping --------------------------------------------------------------------------------------
-
-    def _change(
-        self, record: Record, after: State, now: float, cause: str, allocation: Allocation | None = None
-    ) -> None:
-        before, job_id = record.state, record.job.job_id
-        if after not in AFTER[before]:
-            raise TransitionError(f"job {job_id} cannot go from {before} to {after}")
-        record.state = after
-        self.story.append((now, job_id, before, after, cause, allocation))
 
     def _meet(self, now: float) -> None:
         """Integrate the number of active jobs over time."""

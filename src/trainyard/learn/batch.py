@@ -9,11 +9,10 @@ import numpy as np
 
 from trainyard.errors import TrainyardError
 from trainyard.learn.episode import Episode, Outcome, Scenario
-from trainyard.model.arrays import Floats, Ints
+from trainyard.model.arrays import Floats, Ints, Mask
 from trainyard.policy.policy import Policy
 from trainyard.policy.size.dl2.arrays import ACTIONS
 from trainyard.policy.size.dl2.features import Features
-from trainyard.policy.size.dl2.kinds import Mask
 from trainyard.policy.size.dl2.slot import STOP, Observation, Slots
 
 Reward = Literal["job-slots", "delay", "progress"]

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from trainyard.model.arrays import Ints
+from trainyard.model.arrays import Ints, Mask
 from trainyard.policy.size.dl2.arrays import ACTIONS
-from trainyard.policy.size.dl2.kinds import Mask
 from trainyard.policy.size.dl2.slot import BOTH, SERVER, STOP, WORKER, Slots
 
 TIMES = 10  # this many times more is too many

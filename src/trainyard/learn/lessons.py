@@ -15,12 +15,11 @@ import numpy as np
 
 from trainyard.learn.episode import Scenario
 from trainyard.model.allocation import Allocation
-from trainyard.model.arrays import Floats, Ints
+from trainyard.model.arrays import Floats, Ints, Mask
 from trainyard.policy.choose.reselect import Reselection
 from trainyard.policy.policy import Policy
 from trainyard.policy.size.dl2.arrays import ACTIONS, Singles
 from trainyard.policy.size.dl2.features import Features, ahead
-from trainyard.policy.size.dl2.kinds import Mask
 from trainyard.policy.size.dl2.slot import BOTH, SERVER, STOP, WORKER, Slots
 from trainyard.policy.stages import Sizes
 from trainyard.sim.clock import Simulator

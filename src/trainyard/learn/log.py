@@ -29,8 +29,8 @@ from trainyard.model.speed import Sensitivity, SpeedModel
 from trainyard.policy.choose.reselect import Reselection
 from trainyard.policy.policy import Policy
 from trainyard.policy.stages import Sizes
-from trainyard.state.jobs import Column, JobTable
-from trainyard.state.queue import Waiting
+from trainyard.state.jobs import Column, JobTable, Row
+from trainyard.state.queue import Queue
 from trainyard.state.room import Room
 from trainyard.state.snapshot import Snapshot
 
@@ -134,7 +134,7 @@ class _Book:
 
     def moment(self, now_s: float, entries: list[DecidedEntry], place: Position) -> Moment:
         """Return one decision as the policy would have seen it."""
-        table, waiting, running = JobTable(), Waiting(), dict[str, Allocation]()
+        table, waiting, running = JobTable(), Queue(), dict[str, Allocation]()
         gets: dict[str, tuple[int, int]] = {}
         for seq, entry in enumerate(entries):
             job_id, here = entry["job_id"], place.at(seq)
@@ -164,4 +164,5 @@ class _Book:
         type_ = self.nodes.type_index[job.gpu_type] if job.gpu_type else -1
         asked = seq, job.arrival_s, job.gpus, job.least_gpus, job.most_gpus, job.weight, type_
         held, attained = entry.get("held_workers", 0), entry.get("attained_gpu_s", 0.0)
-        table.add(job, (*asked, total, rate, left, 0.0, now_s, held, now_s, attained, 0.0, 0.0, 0.0))
+        given = {"given": held, "given_since": now_s, "attained": attained}
+        table.add(job, Row(*asked, total, rate, remaining=left, since=now_s, **given))

@@ -1,4 +1,4 @@
-"""Learning on in a running engine: a watcher that keeps recent history, has lessons done, and guards weights.
+"""Learning during a run: a watcher that keeps recent history, has lessons done, and guards weights.
 
 It is told of decisions and ends as they happen, by the simulator or by a live controller, and sets the
 weights of the policy's dl2 stage between two decisions. In simulated time a lesson's verdict is waited for a

@@ -32,11 +32,10 @@ from trainyard.learn.foresight import Foresight
 from trainyard.learn.journal import Journal
 from trainyard.learn.networks import Network, arrays_of, entropy, load_arrays, log_probs, value_of
 from trainyard.learn.play import logs_of, mean_jct, play, sampled
-from trainyard.model.arrays import Floats, Ints
+from trainyard.model.arrays import Floats, Ints, Mask
 from trainyard.policy.policy import Policy
 from trainyard.policy.size.dl2.arrays import Singles
 from trainyard.policy.size.dl2.features import Features
-from trainyard.policy.size.dl2.kinds import Mask
 from trainyard.policy.size.dl2.slot import STOP, Observation
 
 

@@ -1,23 +1,10 @@
-"""Shapes (how big), allocations (where, with what) and plans (what should run now)."""
+"""Allocations (where a job runs, with what) and plans (what should run now)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """How big a job is: workers per GPU type, plus parameter servers."""
-
-    workers: tuple[tuple[str, int], ...]
-    servers: int = 0
-
-    @property
-    def gpus(self) -> int:
-        """All workers; each holds one GPU."""
-        return sum(count for _, count in self.workers)
 
 
 class Share(NamedTuple):

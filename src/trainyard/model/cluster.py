@@ -9,6 +9,7 @@ import numpy as np
 
 from trainyard.model.allocation import Allocation, Share
 from trainyard.model.arrays import Floats, Ints
+from trainyard.model.shape import Shape
 
 # What a node gets when its file does not say: the server of the Synergy paper (8 GPUs, 24 CPUs, 500 GB),
 # per GPU, with the network of the cluster file's example.
@@ -115,6 +116,15 @@ class NodeTable:
         for share in allocation.shares:
             counts[self.type_of[self.index[share.node]]] += share.gpus
         return counts
+
+    def shape_of(self, allocation: Allocation) -> Shape:
+        """How big an allocation is: its workers by GPU type, in the order of its nodes, and its servers."""
+        counts: dict[str, int] = {}
+        for share in allocation.shares:
+            gpu_type = self.types[self.type_of[self.index[share.node]]]
+            counts[gpu_type] = counts.get(gpu_type, 0) + share.gpus
+        workers = tuple((gpu_type, gpus) for gpu_type, gpus in counts.items() if gpus)
+        return Shape(workers, allocation.servers)
 
     def proportional(self, part: tuple[int, int]) -> Allocation:
         """Return some GPUs of one node with their share of it; equal requests get the same object."""

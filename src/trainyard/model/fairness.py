@@ -1,4 +1,4 @@
-"""How even is what everybody gets?"""
+"""Fairness: how evenly are values spread?"""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trainyard.model.arrays import Floats
 def jain(values: Floats) -> Floats:
     """Jain's index along the last axis, (sum x)^2 / (n sum x^2): 1 if all are equal, 1/n if one has all.
 
-    Nobody, or nothing for anybody, counts as equal.
+    No values, or only zeros, count as equal.
     """
     square = values.sum(axis=-1) ** 2
     squares = values.shape[-1] * (values**2).sum(axis=-1)

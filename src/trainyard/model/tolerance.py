@@ -1,4 +1,4 @@
-"""Every tolerance once: how much is as good as nothing, by what it is measured in.
+"""Every tolerance once: which difference counts as none, by what it is measured in.
 
 A name says the unit. Parts are relative: of a speed, a capacity, a cost.
 """
@@ -11,6 +11,7 @@ CPUS_GB: Final = 1e-6  # CPUs or gigabytes: far below what jobs ask for, far abo
 COUNT: Final = 1e-9  # workers, servers, rounds: a count this little below a whole number is that number
 WHOLE_COUNT: Final = 1e-6  # the same for counts that a solver returns
 SECONDS: Final = 1e-9  # stands for no time where something is divided by it
+FINE_SECONDS: Final = 1e-12  # the same where the quotient may be huge
 SHORT_SECONDS: Final = 1e-6  # stands for a moment that has not quite passed
 SAMPLES: Final = 1e-9  # stands for no work where it must not be zero
 SAMPLES_PER_S: Final = 1e-12  # stands for no speed where something is divided by it

@@ -91,9 +91,9 @@ def _terms(text: str) -> list[tuple[Entry, str]]:
 
 def _plugin(name: str, text: str) -> Entry:
     """Return a stage of another package; only names that are not ours cost the search for it."""
-    from trainyard.policy.plugins import load, offers
+    from trainyard.policy.plugins import installed, load
 
-    found = {offer.name: offer for offer in offers()}
+    found = {plugin.name: plugin for plugin in installed()}
     if name not in found:
         known = did_you_mean(name, [*ENTRIES, *PRESETS, *found])
         raise InputError(f"policy '{text}': unknown stage '{name}'{known}")

@@ -20,7 +20,7 @@ NAME = re.compile(r"[a-z][a-z0-9_-]*")  # the grammar reads names in lower case
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class Plugin:
     """A stage name that another package brings, not imported yet."""
 
     name: str
@@ -34,29 +34,29 @@ class Offer:
         return InputError(f"{where}: {what}")
 
 
-def offers() -> list[Offer]:
+def installed() -> list[Plugin]:
     """Return what the installed packages bring, by name."""
     points = sorted(entry_points(group=GROUP), key=lambda point: (point.name, _package(point)))
     count = Counter(point.name for point in points)
-    return [Offer(p.name, _package(p), p, _problem(p.name, count[p.name])) for p in points]
+    return [Plugin(p.name, _package(p), p, _problem(p.name, count[p.name])) for p in points]
 
 
-def load(offer: Offer) -> Entry:
+def load(plugin: Plugin) -> Entry:
     """Import a stage of another package; an error says in one line what is wrong with it."""
-    if offer.problem:
-        raise offer.error(offer.problem)
+    if plugin.problem:
+        raise plugin.error(plugin.problem)
     try:
-        make = offer.point.load()
+        make = plugin.point.load()
     except Exception as error:  # whatever goes wrong in there, all other policies must work
         what = f"it cannot be imported ({type(error).__name__}: {error}); repair or uninstall the package"
-        raise offer.error(what) from None
+        raise plugin.error(what) from None
     stages = _stages(make)
     if not stages:
-        raise offer.error("it is no stage; derive its class from ScoreOrder, Order, Size, Place or Tune")
+        raise plugin.error("it is no stage; derive its class from ScoreOrder, Order, Size, Place or Tune")
     problem = _unusable(make)
     if problem:
-        raise offer.error(problem)
-    return Entry(offer.name, stages, make, _line(make))
+        raise plugin.error(problem)
+    return Entry(plugin.name, stages, make, _line(make))
 
 
 def _package(point: EntryPoint) -> str:

@@ -57,7 +57,7 @@ class Size(ABC):
     """How big is each job? `None` stands for: as requested, whole or not at all."""
 
     refusal: ClassVar[str] = ""  # why a job may have to wait although there is room for it
-    periodic: ClassVar[bool] = False  # whether it wants to be asked again even if nothing changes now
+    periodic: ClassVar[bool] = False  # whether it must be asked again even if nothing changes now
     cuts: ClassVar[bool] = False  # whether fewer workers on one node are welcome where all would span several
 
     @abstractmethod
@@ -112,7 +112,7 @@ class Place(ABC):
 class Tune(ABC):
     """How much CPU and memory goes with each GPU?"""
 
-    retunes: ClassVar[bool] = False  # whether shares of running jobs change with the company they are in
+    retunes: ClassVar[bool] = False  # whether shares of running jobs change with the jobs beside them
     by_gpus: ClassVar[bool] = True  # whether jobs that ask for the same GPUs fit in the same places
 
     @abstractmethod

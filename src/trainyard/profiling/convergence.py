@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
 from trainyard.errors import InputError
-from trainyard.model.arrays import Floats
+from trainyard.model.arrays import Floats, Mask
 from trainyard.profiling.least_squares import nonnegative
 
 LEAST_POINTS = 3
@@ -30,14 +29,13 @@ ROUNDS = 8
 SHARES = np.array([0.0, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 1.0])  # of a step: the best is taken
 SETTLED, LEAST_COST = 1e-3, 1e-16  # a round that helps less is the last
 REACH = 3  # neighbours on each side
-FEW = 8  # of fewer points none is left out
+REJECT_FROM = 8  # of fewer points none is left out
 FAR = 5.0  # times the usual error
 LEAST_SCALE = 1e-3  # of the largest loss: smaller errors say nothing against a curve
 RIDGE = 1e-7  # decides between curves that the points cannot tell apart
 LEAST = 1e-9  # stands for zero where one divides by it
 
 Epochs = TypeVar("Epochs", float, Floats)
-Rows = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +77,7 @@ def _fit(epochs: Floats, losses: Floats) -> Floats:
     count = len(losses)
     thirds = np.array(THIRDS)[np.arange(count) * 3 // count]
     # A first loss far above the others may be wrong, or tell how steeply they fall: try both.
-    trusted = [thirds] if count < FEW else [thirds, thirds * _near(losses - _smooth(losses))]
+    trusted = [thirds] if count < REJECT_FROM else [thirds, thirds * _near(losses - _smooth(losses))]
     found = _likelier([_start(epochs, losses, weights) for weights in trusted], epochs, losses, thirds)
     for _ in range(ROUNDS):
         weights = thirds * _near(_errors(found, epochs, losses))
@@ -103,10 +101,10 @@ def _smooth(losses: Floats) -> Floats:
     return medians
 
 
-def _near(errors: Floats) -> Rows:
+def _near(errors: Floats) -> Mask:
     """Tell which points are not far off."""
     squares = errors**2
-    return (squares <= FAR**2 * _usual(squares)) | (len(errors) < FEW)
+    return (squares <= FAR**2 * _usual(squares)) | (len(errors) < REJECT_FROM)
 
 
 def _usual(squares: Floats) -> float:

@@ -32,7 +32,7 @@ HUBER_ROUNDS = 10
 HUBER, TUKEY = 1.5, 4.685  # usual tuning constants, in units of the errors' scale
 LEAST_SCALE = 0.01  # errors of one in a hundred say nothing against a fit
 MOST_SCALE = 0.1  # else a few samples that contradict each other would all count
-FEW = 8  # of fewer samples none is left out
+REJECT_FROM = 8  # of fewer samples none is left out
 OUTLIER = 0.1
 CAP = 0.15  # what one sample can add to the loss of a model
 RIDGE = 1e-9  # decides between unknowns that the samples cannot tell apart
@@ -196,7 +196,11 @@ def _alternate(
         ):
             break
     error = np.abs(_errors(told, steps))
-    return np.concatenate(found), bound, float(np.minimum(error, CAP if len(error) >= FEW else np.inf).mean())
+    return (
+        np.concatenate(found),
+        bound,
+        float(np.minimum(error, CAP if len(error) >= REJECT_FROM else np.inf).mean()),
+    )
 
 
 def _solve_side(seconds: Floats, pull: Floats, steps: Floats, size: Floats, weights: Floats) -> Floats:
@@ -206,7 +210,7 @@ def _solve_side(seconds: Floats, pull: Floats, steps: Floats, size: Floats, weig
 
 def _weights(errors: Floats, rejecting: bool) -> Floats:
     scale = _scale(errors)
-    if rejecting and len(errors) >= FEW:
+    if rejecting and len(errors) >= REJECT_FROM:
         return np.clip(1 - (np.abs(errors) / scale / TUKEY) ** 2, 0.0, None) ** 2
     return np.minimum(1.0, HUBER / np.maximum(np.abs(errors) / min(scale, MOST_SCALE), HUBER))
 

@@ -29,10 +29,10 @@ from trainyard.model.speed.compute import samples_per_step
 from trainyard.model.speed.paramserver import at_least_one
 from trainyard.profiling.least_squares import nonnegative
 
-SyncKind = Literal["ring", "sync", "async"]
+Formula = Literal["ring", "sync", "async"]  # of the time of a step
 
-SHARED, STAYS, GROWS = 0.0, 1e-8, 1e-6  # how little unknowns are liked that the points do not ask for
-DISLIKED: Mapping[SyncKind, tuple[float, ...]] = {
+SHARED, STAYS, GROWS = 0.0, 1e-8, 1e-6  # how much unknowns are pulled to 0 that no point asks for
+DISLIKED: Mapping[Formula, tuple[float, ...]] = {
     "ring": (SHARED, GROWS, STAYS, STAYS),
     "sync": (SHARED, STAYS, STAYS, GROWS, GROWS),
     "async": (SHARED, STAYS, GROWS, GROWS),
@@ -45,7 +45,7 @@ SERVERS = 1 << 31  # more than there are
 class ScalingFit:
     """Speeds of a job for any number of workers, one or more, and servers, none counting as one."""
 
-    kind: SyncKind
+    kind: Formula
     batch: int
     scaling: Scaling
     unknowns: Floats
@@ -68,7 +68,7 @@ class ScalingFit:
 
 
 def fit_scaling(
-    kind: SyncKind, batch: int, scaling: Scaling, workers: Ints, servers: Ints, speeds: Floats
+    kind: Formula, batch: int, scaling: Scaling, workers: Ints, servers: Ints, speeds: Floats
 ) -> ScalingFit:
     """Fit measured speeds, in samples per second; measurements of one allocation may repeat."""
     if not len(speeds) or not np.all((speeds > 0) & np.isfinite(speeds)):
@@ -85,12 +85,12 @@ def fit_scaling(
     return ScalingFit(kind, batch, scaling, unknowns, measured, means, most)
 
 
-def _allocations(kind: SyncKind, workers: Ints, servers: Ints) -> Ints:
+def _allocations(kind: Formula, workers: Ints, servers: Ints) -> Ints:
     """Workers and servers as one number."""
     return workers if kind == "ring" else workers * SERVERS + at_least_one(servers)
 
 
-def _columns(kind: SyncKind, samples: Floats, workers: Ints, servers: Ints) -> Floats:
+def _columns(kind: Formula, samples: Floats, workers: Ints, servers: Ints) -> Floats:
     """Seconds that one unit of each unknown adds to a step."""
     one, each, p = np.ones(len(workers)), samples / workers, at_least_one(servers)
     if kind == "ring":

@@ -11,16 +11,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from trainyard.model.arrays import Floats, Ints
+from trainyard.model.arrays import Floats, Ints, Mask
 from trainyard.model.tolerance import FINE_PART, SECONDS
 from trainyard.report.units import duration
 from trainyard.sim.result import Result
 
 MAX_POINTS = 2000
-
-Mask = npt.NDArray[np.bool_]
 
 
 class Steps(NamedTuple):

@@ -13,16 +13,13 @@ from collections.abc import Callable
 from itertools import chain, combinations
 
 import numpy as np
-import numpy.typing as npt
 
-from trainyard.model.arrays import Floats, Ints
+from trainyard.model.arrays import Floats, Ints, Mask
+from trainyard.model.tolerance import PART, WHOLE_SHARE
 from trainyard.solve.program import NO_ROWS, Rows, maximise
 
-Mask = npt.NDArray[np.bool_]
 Knapsack = Callable[[Floats, Floats, Floats], Mask]
 
-NEARLY_ONE = 1e-7  # below one: one
-ROUNDING = 1e-9  # of the capacity
 NEGLIGIBLE = 1e-9  # of the largest value: the solver takes it or leaves it
 
 
@@ -43,7 +40,7 @@ def frieze_clarke(values: Floats, weights: Floats, capacity: Floats, k: int) -> 
     sets = (combinations(range(worthy.size), length) for length in range(min(k, worthy.size) + 1))
     for chosen in chain.from_iterable(sets):
         taken = np.array(chosen, dtype=np.int64)
-        left = capacity * (1 + ROUNDING) - weights[taken].sum(axis=0)
+        left = capacity * (1 + PART) - weights[taken].sum(axis=0)
         if (left < 0).any():
             continue
         rest = (values <= values[taken].min(initial=np.inf)) & (weights <= left).all(axis=1)
@@ -70,7 +67,7 @@ def lp_rounded(values: Floats, weights: Floats, capacity: Floats) -> Mask:
 
 def fill(taken: Mask, order: Ints, weights: Floats, capacity: Floats) -> None:
     """Take more jobs in this order, as long as there is room for them."""
-    left = capacity * (1 + ROUNDING) - weights[taken].sum(axis=0)
+    left = capacity * (1 + PART) - weights[taken].sum(axis=0)
     waiting = order[~taken[order]]
     while (waiting := waiting[(weights[waiting] <= left).all(axis=1)]).size:
         first, waiting = waiting[0], waiting[1:]
@@ -117,7 +114,7 @@ def _program(values: Floats, weights: Floats, capacity: Floats, integer: bool = 
     x = maximise(values, at_most, NO_ROWS, np.ones(values.size), integer)
     assert x is not None  # nothing at all is always possible
     counts = values > NEGLIGIBLE * values.max()
-    return np.flatnonzero(counts & (_last_of_alike(x, values, parts) > 1 - NEARLY_ONE))
+    return np.flatnonzero(counts & (_last_of_alike(x, values, parts) > 1 - WHOLE_SHARE))
 
 
 def _last_of_alike(x: Floats, values: Floats, parts: Floats) -> Floats:

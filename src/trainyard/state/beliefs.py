@@ -10,9 +10,10 @@ import numpy as np
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.cluster import by_speed
 from trainyard.model.job import Job
+from trainyard.model.kind import Kind
 from trainyard.model.profile import Profile
 from trainyard.profiling.convergence import LEAST_POINTS, epochs_to_converge, fit_curve
-from trainyard.profiling.scaling import ScalingFit, SyncKind, fit_scaling
+from trainyard.profiling.scaling import Formula, ScalingFit, fit_scaling
 from trainyard.state.jobs import Column
 from trainyard.state.observed import Ran
 from trainyard.state.snapshot import Snapshot
@@ -32,6 +33,7 @@ class Beliefs(ABC):
         self.left: Floats = snapshot.remaining_samples()
         self._fastest = by_speed(snapshot.nodes)[0]
         self._gpus = int(snapshot.nodes.gpus.sum())
+        self._most: dict[Kind, int] = {}
 
     @abstractmethod
     def curve(self, row: int) -> Floats:
@@ -50,9 +52,13 @@ class Beliefs(ABC):
 
     def most(self, row: int) -> int:
         """GPUs that the job may have at most, and that there are for it."""
-        job, type_ = self.snapshot.table.jobs[row], int(self.snapshot.table.cells[C.TYPE][row])
-        there = self._gpus if type_ < 0 else int(self.snapshot.nodes.gpus_of_type[type_])
-        return max(min(job.most_gpus, there), job.least_gpus)
+        job = self.snapshot.table.jobs[row]
+        most = self._most.get(job.kind)
+        if most is None:
+            type_ = int(self.snapshot.table.cells[C.TYPE][row])
+            there = self._gpus if type_ < 0 else int(self.snapshot.nodes.gpus_of_type[type_])
+            most = self._most[job.kind] = max(min(job.most_gpus, there), job.least_gpus)
+        return most
 
     def gpu_type(self, row: int) -> int:
         """Index of the GPU type the job is thought to run on: its own, what it holds, else the fastest."""
@@ -72,10 +78,17 @@ class Beliefs(ABC):
 class Told(Beliefs):
     """As the profiles say."""
 
+    def __init__(self, snapshot: Snapshot) -> None:
+        super().__init__(snapshot)
+        self._curves: dict[tuple[Kind, int], Floats] = {}  # by GPU type
+
     def curve(self, row: int) -> Floats:
-        """Ask the speed model."""
-        job = self.snapshot.table.jobs[row]
-        return self.snapshot.speed.curve(job, self.gpu_type(row), self.most(row))
+        """Ask the speed model, once for all jobs that are alike."""
+        job, type_ = self.snapshot.table.jobs[row], self.gpu_type(row)
+        known = self._curves.get((job.kind, type_))
+        if known is None:
+            known = self._curves[job.kind, type_] = self.snapshot.speed.curve(job, type_, self.most(row))
+        return known
 
     def surface(self, row: int) -> Floats:
         """Ask the speed model."""
@@ -145,7 +158,7 @@ def _fit(job: Job, seen: Ran) -> ScalingFit:
     """Fit speeds to the sizes a job has run at."""
     profile = job.profile or Profile()
     sync = profile.sync
-    kind: SyncKind = "ring" if sync is None or sync.kind != "ps" else sync.mode
+    kind: Formula = "ring" if sync is None or sync.kind != "ps" else sync.mode
     workers, servers = np.array(list(seen), dtype=np.int64).T
     seconds, samples = np.array(list(seen.values()), dtype=np.float64).T
     return fit_scaling(kind, profile.batch, profile.scaling, workers, servers, samples / seconds)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 import numpy as np
 
@@ -35,6 +35,29 @@ class Column:
     COUNT: Final = 18
 
 
+class Row(NamedTuple):
+    """The values of one job by column name; a field for each column, in the same order."""
+
+    seq: float
+    arrival: float
+    gpus: float
+    least: float
+    most: float
+    weight: float
+    type: float
+    total: float
+    reference_rate: float
+    remaining: float
+    rate: float = 0.0
+    since: float = 0.0
+    given: float = 0.0
+    given_since: float = 0.0
+    attained: float = 0.0
+    executed: float = 0.0
+    met: float = 0.0
+    restarts: float = 0.0
+
+
 class JobTable:
     """Active jobs, one row each, rows dense and in no particular order."""
 
@@ -54,8 +77,8 @@ class JobTable:
         view: Floats = self.data[column, : len(self.jobs)]
         return view
 
-    def add(self, job: Job, values: tuple[float, ...]) -> None:
-        """Append a row, its values in the order of Column."""
+    def add(self, job: Job, values: Row) -> None:
+        """Append a row."""
         row = len(self.jobs)
         if row == self.data.shape[1]:
             self.data = np.concatenate([self.data, np.zeros_like(self.data)], axis=1)

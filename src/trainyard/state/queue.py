@@ -6,7 +6,7 @@ from bisect import bisect_left, insort
 from collections.abc import Iterator
 
 
-class Waiting:
+class Queue:
     """Jobs without an allocation, in order of submission. Taking the first one costs nothing."""
 
     __slots__ = ("_entries", "_first", "blocked", "journal", "lines")
@@ -48,8 +48,8 @@ class Waiting:
             del entries[: self._first]
             self._first = 0
 
-    def fork(self) -> Waiting:
+    def fork(self) -> Queue:
         """Return an independent copy."""
-        twin = Waiting()
+        twin = Queue()
         twin._entries = self._entries[self._first :]
         return twin

@@ -18,7 +18,7 @@ from trainyard.model.rules import Rules
 from trainyard.model.speed import Sensitivity, SpeedModel
 from trainyard.state.jobs import Column, JobTable
 from trainyard.state.observed import Observed, Ran
-from trainyard.state.queue import Waiting
+from trainyard.state.queue import Queue
 from trainyard.state.room import Room
 
 C = Column
@@ -32,7 +32,7 @@ class Snapshot:
     nodes: NodeTable
     speed: SpeedModel
     table: JobTable
-    waiting: Waiting
+    waiting: Queue
     target: dict[str, Allocation]
     free: Room
     up: Mask  # nodes that are not down; replaced, never written to, when that changes

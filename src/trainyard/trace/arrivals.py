@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from trainyard.model.arrays import Floats, Ints
+
 WEEK_H = 168
 BLOCK_H = 4 * WEEK_H
 HOUR_S = 3600.0
@@ -32,7 +32,7 @@ class Batches:
     tail_max: float
     gap_s: float
 
-    def draw(self, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    def draw(self, n: int, rng: np.random.Generator) -> Ints:
         """Draw the sizes of n batches."""
         # Every draw uses up as many random numbers, so that a longer trace begins like a shorter one.
         u, tail = rng.random(n), self._tail(rng.random(n))
@@ -90,7 +90,7 @@ class BurstyArrivals:
             blocks.append(self._block(start_h, rng.poisson(rate * next(factors)), rng))
         return np.sort(np.concatenate(blocks) if blocks else np.empty(0))[:jobs]
 
-    def _block(self, start_h: int, batches: NDArray[np.int64], rng: np.random.Generator) -> Floats:
+    def _block(self, start_h: int, batches: Ints, rng: np.random.Generator) -> Floats:
         hours = start_h + np.repeat(np.arange(len(batches)), batches)
         begin = (hours + rng.random(len(hours))) * HOUR_S
         sizes = self.batches.draw(len(hours), rng)

@@ -10,15 +10,13 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trainyard.errors import InputError
+from trainyard.model.arrays import Floats, Ints, Mask
 from trainyard.model.cluster import uniform_cluster
 from trainyard.model.job import Job
 from trainyard.model.speed import SpeedModel
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 HOUR_S, DAY_S = 3600.0, 86400.0
 PERCENTILES = (5, 25, 50, 75, 90, 95, 99)
 CLASSES = ((1, 1), (2, 4), (5, 8), (9, 32), (33, None))
@@ -122,7 +120,7 @@ def run_times(jobs: Sequence[Job]) -> Floats:
     return np.array([speed.ideal_s(job) for job in jobs])
 
 
-def class_of(gpus: Ints) -> list[tuple[str, NDArray[np.bool_]]]:
+def class_of(gpus: Ints) -> list[tuple[str, Mask]]:
     """Return the classes of GPU counts that occur, each with which jobs are in it."""
     found = []
     for least, most in CLASSES:

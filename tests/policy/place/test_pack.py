@@ -141,6 +141,20 @@ def test_even_splits_over_the_fewest_nodes_that_hold_equal_parts():
     assert placed(Even(), 6, 2, 2, 2) == {0: 2, 1: 2, 2: 2}
 
 
+def test_even_takes_the_first_of_equal_nodes():
+    assert placed(Even(), 2, 4, 4) == {0: 2}
+    assert placed(Even(), 2, 3, 4, 4) == {1: 2}
+
+
+def test_even_splits_servers_too_and_takes_another_node_if_they_need_it():
+    """Four workers take all CPUs of four GPUs; split over two nodes they leave room for two servers each."""
+    nodes, room = with_free(4, 4)
+    together = Even().find(Request(JOB, 4, servers=4), room, nodes, 0)
+    assert together.seats == (("n0", 4, 4),)
+    apart = Even().find(Request(JOB, 4, -1, 3.0, 1.0, 4, Demand(1.0, 1.0)), room, nodes, 0)
+    assert apart.seats == (("n0", 2, 2), ("n1", 2, 2))
+
+
 def test_even_packs_what_it_cannot_split_evenly():
     assert placed(Even(), 9, 8, 1) == {0: 8, 1: 1}
     assert placed(Even(), 10, 8, 1) is None

@@ -38,8 +38,8 @@ def parts(held, target, gpus):
 def by_doubling(works, speeds, gpus):
     """Double with speeds given as functions of the number of workers."""
     sizes = [liked(1, gpus) for _ in works]
-    seconds = [[q / f(w) for w in options] for q, f, options in zip(works, speeds, sizes, strict=True)]
-    return double(sizes, seconds, gpus)
+    paces = [[1 / f(w) for w in options] for f, options in zip(speeds, sizes, strict=True)]
+    return double(sizes, paces, works, gpus)
 
 
 def by_one(works, speeds, gpus):
@@ -94,7 +94,7 @@ def test_more_jobs_than_gpus():
 
 
 def test_a_speed_of_nothing_is_no_reason_to_grow():
-    assert double([(1, 2, 4)], [(5.0, np.inf, 1.0)], 4).tolist() == [1]
+    assert double([(1, 2, 4)], [(5.0, np.inf, 1.0)], [1.0], 4).tolist() == [1]
 
 
 @settings(max_examples=200, deadline=None)

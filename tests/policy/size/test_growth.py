@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import chain, combinations
 
 import numpy as np
 from hypothesis import given, settings
@@ -30,12 +30,11 @@ def fits(needs, room):
 @given(st.lists(AMOUNTS, max_size=8), ROOM)
 def test_the_first_ones_find_room_first(needs, room):
     served, left = in_turn(needs, room)
-    possible = [
-        who for n in range(len(needs) + 1) for who in combinations(range(len(needs)), n)
-        if fits([needs[i] for i in who], room)
-    ]  # fmt: skip
+    everybody = range(len(needs))
+    sets = chain.from_iterable(combinations(everybody, n) for n in range(len(needs) + 1))
+    possible = [who for who in sets if fits([needs[i] for i in who], room)]
     # Of all sets that fit, the one that serves the first job if any does, then the second, and so on.
-    assert tuple(served) == max(possible, key=lambda who: [i in who for i in range(len(needs))])
+    assert tuple(served) == max(possible, key=lambda who: [i in who for i in everybody])
     assert left == tuple(room[r] - sum(needs[i][r] for i in served) for r in range(2))
 
 
@@ -76,7 +75,7 @@ def test_steps_that_know_the_room_are_found_anew_when_it_is_short(ladders, room)
         fitting = [step for step in ahead if fits([step[1]], room)]
         return min(fitting, key=lambda step: (step[0], step[2]), default=None)
 
-    assert grow(dict.fromkeys(range(len(ladders)), 0), room, next_step) == ladder_by_definition(
+    assert grow(dict.fromkeys(range(len(ladders)), 0), room, next_step, again=True) == ladder_by_definition(
         ladders, room, skips=True
     )
 
@@ -102,12 +101,13 @@ def test_whoever_has_the_least_rank_goes_next(ranks):
         else:
             heads[i] = rank
 
-    def take(i):
+    def take(i, step):
+        assert step == (left[i][0],)
         said.append(i)
         left[i].pop(0)
-        return left[i][0] if left[i] else None
+        return (left[i][0],) if left[i] else None
 
-    best_first([(own[0], i) for i, own in enumerate(ranks)], take)
+    best_first([(i, (own[0],)) for i, own in enumerate(ranks)], take)
     assert said == expected
 
 
@@ -132,10 +132,8 @@ def test_everybody_has_a_row():
 
 def test_jobs_that_are_alike_share_their_speeds():
     yard = Yard(uniform_cluster(2), parse_policy("lookahead").decide)
-    kinds = [*profiles().values(), *profiles().values()]
-    for i, profile in enumerate(kinds):
-        job = Job(str(i), 0.0, 2, samples=1e5, profile=kinds[i % 3], min_gpus=1, max_gpus=8, weight=1.0 + i)
-        assert profile == job.profile
+    for i, profile in enumerate([*profiles().values(), *profiles().values()]):
+        job = Job(str(i), 0.0, 2, samples=1e5, profile=profile, min_gpus=1, max_gpus=8, weight=1.0 + i)
         yard.handle(JobSubmitted(0.0, job))
     growers = growers_of(Told(yard.snapshot(0.0)), np.arange(6))
     for one, other in zip(growers[:3], growers[3:], strict=True):

@@ -8,7 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policy_cases import nodes_of, snapshot_of
+from trainyard.core.events import DecisionDue, JobSubmitted
+from trainyard.core.yard import Yard
 from trainyard.model.job import Job
+from trainyard.model.profile import Compute, Demand, Profile, Sync
+from trainyard.model.rules import Rules
+from trainyard.policy.grammar import parse_policy
 from trainyard.policy.size.hysteresis import kept, settle
 from trainyard.state.beliefs import Told
 
@@ -138,3 +143,24 @@ def test_shrinking_for_a_job_that_starts():
     jobs = [elastic("a"), elastic("b")]
     assert settled([4, 2], {"a": 7}, jobs, restart_s=10.0) == [4, 2]
     assert settled([4, 2], {"a": 6}, jobs, restart_s=10.0) == [6, 2]
+
+
+SERVED = Profile(
+    batch=64,
+    compute=Compute(0.01, {"GPU": 0.001}),
+    sync=Sync("ps", gradient_mb=500.0),
+    worker=Demand(1.0, 10.0),
+    server=Demand(0.5, 5.0),
+)
+
+
+@pytest.mark.parametrize(("restart_s", "servers"), [(0.0, 4), (1e9, 2)])
+def test_servers_change_only_where_that_pays(restart_s, servers):
+    """The job runs with two workers and two servers; four servers are faster."""
+    job = Job("a", 0.0, 2, samples=1e6, profile=SERVED, min_gpus=1, max_gpus=8)
+    yard = Yard(nodes_of(8), parse_policy("fifo").decide, Rules(restart_s=restart_s))
+    yard.handle(JobSubmitted(0.0, job))
+    yard.handle(DecisionDue(0.0))
+    gpus, told = np.array([2]), np.array([4])
+    settle(Told(yard.snapshot(0.0)), np.array([0]), gpus, NO_TRIALS, told)
+    assert (gpus.tolist(), told.tolist()) == ([2], [servers])

@@ -58,6 +58,7 @@ def test_a_trial_wakes_when_it_has_lasted_long_enough():
     assert starts(tried()) == (("a", 100.0),)
     assert starts(tried(two=30.0)) == (("a", 70.0),)
     assert starts(tried(one=30.0)) == (("a", 100.0),)
+    assert starts(tried(two=99.5)) == (("a", 0.5),)
     assert starts(tried(two=100.0)) == ()
 
 
@@ -90,6 +91,7 @@ def test_an_explorer_if_one_is_wanted():
 def test_a_trial_takes_time(explore_s):
     with pytest.raises(InputError, match="give seconds above 0"):
         Explorer(explore_s)
+    assert Explorer(0.5).explore_s == 0.5
 
 
 def test_whole_gangs_have_no_other_size():

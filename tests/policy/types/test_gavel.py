@@ -18,7 +18,7 @@ from trainyard.model.profile import Compute, Profile, Sync
 from trainyard.model.rules import Rules
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.types.gavel import Shares, equal_share, priorities, realise
-from trainyard.policy.types.options import Gangs, gangs_of
+from trainyard.policy.types.options import Options, options_of
 from trainyard.sim.clock import Simulator
 from trainyard.state.capacity import held_mix, seconds_by_type
 
@@ -27,7 +27,7 @@ NONE = Sync(kind="none")
 
 def gangs(speed, gpus):
     speed = np.array(speed, dtype=float)
-    return Gangs(speed, np.array(gpus)[:, None, None] * np.eye(speed.shape[1], dtype=np.int64))
+    return Options(speed, np.array(gpus)[:, None, None] * np.eye(speed.shape[1], dtype=np.int64))
 
 
 def random_case(rng):
@@ -191,7 +191,7 @@ class TestRounds:
         snapshot = simulator.yard.snapshot(5e4)
         rows = np.array([snapshot.table.row_of[f"j{i}"] for i in range(3)])
         spent = seconds_by_type(snapshot, held_mix(snapshot))[rows]
-        case = gangs_of(snapshot, rows, np.array([1, 1]))
+        case = options_of(snapshot, rows, np.array([1, 1]))
         x = policy.size.fractions(snapshot, rows, case, np.array([1, 1]))
         assert spent.sum(axis=1) == pytest.approx(snapshot.executed_s()[rows], rel=1e-9)
         assert spent / 5e4 == pytest.approx(x, abs=0.02)

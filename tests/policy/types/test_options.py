@@ -13,7 +13,7 @@ from trainyard.model.job import Job
 from trainyard.model.rules import Rules
 from trainyard.model.zoo import zoo_profile
 from trainyard.policy.grammar import parse_policy
-from trainyard.policy.types.options import gangs_of
+from trainyard.policy.types.options import options_of
 from trainyard.state.beliefs import Told
 from trainyard.state.capacity import held_mix, seconds_by_type
 
@@ -82,7 +82,7 @@ class TestGangs:
         for job in jobs:
             yard.handle(JobSubmitted(0.0, job))
         capacity = np.array([2, 2])
-        return gangs_of(yard.snapshot(0.0), np.arange(len(jobs)), capacity)
+        return options_of(yard.snapshot(0.0), np.arange(len(jobs)), capacity)
 
     def test_one_option_per_type_that_holds_the_gang(self):
         small = Job("a", 0.0, 2, samples=1e6, profile=zoo_profile("resnet50"))

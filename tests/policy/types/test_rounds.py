@@ -9,7 +9,7 @@ from policy_cases import fair, nodes_of, snapshot_of, two_types
 from trainyard.errors import InputError
 from trainyard.model.cluster import NodeTable
 from trainyard.model.job import Job
-from trainyard.policy.types.options import gangs_of, room_for
+from trainyard.policy.types.options import options_of, room_for
 from trainyard.policy.types.rounds import Rounds
 
 
@@ -130,7 +130,7 @@ def test_cpus_and_memory_limit_gpus_node_by_node():
 
 def gangs(*made, capacity=(2, 2), cluster=None):
     snapshot = snapshot_of(cluster or two_types(), made)
-    return gangs_of(snapshot, np.arange(len(made)), np.array(capacity))
+    return options_of(snapshot, np.arange(len(made)), np.array(capacity))
 
 
 def test_a_gang_as_large_as_a_type_fits_it_and_one_larger_does_not():

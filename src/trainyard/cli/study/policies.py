@@ -42,13 +42,13 @@ def policies(json_: o.Json = False) -> None:
 def _of_packages() -> list[dict[str, Any]]:
     """Return the stages that other packages bring; one that is broken says why."""
     from trainyard.errors import InputError
-    from trainyard.policy.plugins import load, offers
+    from trainyard.policy.plugins import installed, load
 
     listed: list[dict[str, Any]] = []
-    for offer in offers():
-        listed.append({"name": offer.name, "stages": [], "package": offer.package})
+    for plugin in installed():
+        listed.append({"name": plugin.name, "stages": [], "package": plugin.package})
         try:
-            entry = load(offer)
+            entry = load(plugin)
             listed[-1] |= {"stages": list(entry.stages), "line": entry.line}
         except InputError as error:
             listed[-1] |= {"error": str(error)}

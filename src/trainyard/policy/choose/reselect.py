@@ -23,7 +23,7 @@ from trainyard.state.snapshot import Snapshot
 C = Column
 # Sizes are chosen anew without the jobs that found no place, even at their smallest, if more stays idle.
 IDLE = 0.05
-Changes = dict[str, Allocation | None]
+Draft = dict[str, Allocation | None]  # changes that are still being made
 
 
 class Reselection:
@@ -33,7 +33,7 @@ class Reselection:
         self.policy = policy
         self.snapshot = snapshot
         self.table = snapshot.table
-        self.held = snapshot.table.column(C.GIVEN)
+        self.given = snapshot.table.column(C.GIVEN)
         self.fixed = isinstance(policy.size, Fixed)
         self.one_type = len(snapshot.nodes.types) == 1
         self.idle = 0  # GPUs that the last attempt left
@@ -44,10 +44,10 @@ class Reselection:
     def stay(self) -> Mask:
         """Running jobs that may not be stopped; most decisions need not know."""
         if self._stay is None:
-            self._stay = np.zeros(self.held.size, dtype=np.bool_)
+            self._stay = np.zeros(self.given.size, dtype=np.bool_)
         return self._stay
 
-    def run(self) -> Changes:
+    def run(self) -> Draft:
         """Return who starts, stops, moves or changes size."""
         if self.fixed and self.one_type and self.table.gpus <= self.snapshot.up_gpus:
             # All fit: nothing to choose, no need to sort.
@@ -66,13 +66,13 @@ class Reselection:
                 return changes
             barred = failed if barred is None else barred | failed
 
-    def _spare(self, changes: Changes) -> bool:
+    def _spare(self, changes: Draft) -> bool:
         """Remember running jobs that would be stopped, although none may be: they stay as they are."""
         stopped = [self.table.row_of[job_id] for job_id, allocation in changes.items() if allocation is None]
         self.stay[stopped] = True
         return bool(stopped)
 
-    def _swap(self) -> Changes | None:
+    def _swap(self) -> Draft | None:
         """Let those in line take the places of running jobs behind them; None if that is not enough."""
         order, waiting = self.policy.order, self.snapshot.waiting
         if not (self.fixed and self.one_type and isinstance(order, KeyOrder) and order.steady):
@@ -99,7 +99,7 @@ class Reselection:
                 demand = np.where(barred, 0.0, demand)
             rows = self.policy.order.choose(self.snapshot, demand)
             rows = rows if barred is None else rows[~barred[rows]]
-            target = np.zeros(self.held.size)
+            target = np.zeros(self.given.size)
             target[rows] = demand[rows]
             return _Choice(rows, target)
         ranked = self.ranked(barred)
@@ -110,11 +110,11 @@ class Reselection:
         demand = self.table.column(C.GPUS)[ranked] if sizes is None else sizes.gpus.astype(np.float64)
         if not self.policy.order.preemptive:
             asked = (demand > 0) & ~self.stay[ranked]
-            demand = np.where(asked, demand, self.held[ranked])
-        target = np.zeros(self.held.size)
+            demand = np.where(asked, demand, self.given[ranked])
+        target = np.zeros(self.given.size)
         servers: Ints | None = None
         if sizes is not None and sizes.servers is not None:
-            servers = np.zeros(self.held.size, dtype=np.int64)
+            servers = np.zeros(self.given.size, dtype=np.int64)
             servers[ranked] = sizes.servers
             servers[self.stay] = 0
         if self.one_type:
@@ -128,12 +128,12 @@ class Reselection:
         order, table = self.policy.order, self.table
         ranked = order.rank(self.snapshot)
         if not order.preemptive:
-            running = self.held.nonzero()[0]
+            running = self.given.nonzero()[0]
             first = np.lexsort((table.column(C.SEQ)[running], ~self.stay[running]))
             ranked = np.concatenate([running[first], ranked])
             if order.fill != "greedy":
                 # A job behind one that does not fit, with all jobs at their smallest, waits too.
-                least = np.where(self.stay[ranked], self.held[ranked], table.column(C.LEAST)[ranked])
+                least = np.where(self.stay[ranked], self.given[ranked], table.column(C.LEAST)[ranked])
                 ranked = ranked[np.cumsum(least) <= self.snapshot.up_gpus]
         return ranked if barred is None else ranked[~barred[ranked]]
 
@@ -170,10 +170,10 @@ class Reselection:
                     break
         return _Choice(np.array(rows, dtype=np.int64), target, types)
 
-    def _realise(self, choice: _Choice) -> tuple[Changes, Mask | None]:
+    def _realise(self, choice: _Choice) -> tuple[Draft, Mask | None]:
         """Place what is new or changed; say which jobs found no place."""
         target, types = choice.target, choice.types
-        changed = target != self.held
+        changed = target != self.given
         if types is not None:
             changed |= types >= 0
         if choice.moves is not None:
@@ -183,7 +183,7 @@ class Reselection:
         rows = changed.nonzero()[0]
         if not rows.size:
             return {}, None
-        scratch, changes = self._release(rows[self.held[rows] > 0].tolist())
+        scratch, changes = self._release(rows[self.given[rows] > 0].tolist())
         if rows.size > 1:
             rows = choice.rows[changed[choice.rows]]
         failed: Mask | None = None
@@ -206,16 +206,16 @@ class Reselection:
 
     def _other_servers(self, servers: Ints) -> Mask:
         """Rows of jobs that run with other parameter servers than they should."""
-        other: Mask = np.zeros(self.held.size, dtype=np.bool_)
+        other: Mask = np.zeros(self.given.size, dtype=np.bool_)
         for row in servers.nonzero()[0].tolist():
-            held = self.snapshot.target.get(self.table.jobs[row].job_id)
-            other[row] = held is not None and held.servers != servers[row]
+            given = self.snapshot.target.get(self.table.jobs[row].job_id)
+            other[row] = given is not None and given.servers != servers[row]
         return other
 
-    def _release(self, rows: list[int]) -> tuple[Room, Changes]:
+    def _release(self, rows: list[int]) -> tuple[Room, Draft]:
         """Give back what running jobs hold that do not stay as they are."""
         scratch = self.snapshot.free.copy()
-        changes: Changes = {}
+        changes: Draft = {}
         for row in rows:
             job_id = self.table.jobs[row].job_id
             scratch.give(self.snapshot.nodes.index, self.snapshot.target[job_id].shares)
@@ -223,7 +223,7 @@ class Reselection:
         return scratch, changes
 
     def _sizes(self, row: int, gpus: int) -> Iterator[int]:
-        """Sizes to try: where they are ours to choose, rather smaller than not at all."""
+        """Sizes to try: the chosen one, then smaller ones that the size stage allows."""
         if gpus:
             yield gpus
             yield from self.policy.size.smaller(self.table.jobs[row], gpus)
@@ -279,12 +279,12 @@ class Reselection:
             if max(least, 1) <= room < mix[type_]:
                 yield tuple(room if t == type_ else 0 for t in range(len(mix)))
 
-    def _alike(self, choice: _Choice, row: int, changes: Changes) -> Mask:
+    def _alike(self, choice: _Choice, row: int, changes: Draft) -> Mask:
         """A job that found no place, and waiting ones that ask for the same: they would find none either."""
         job, wanted, type_ = self.table.jobs[row], self.table.column(C.GPUS), self.table.column(C.TYPE)
-        alike: Mask = np.zeros(self.held.size, dtype=np.bool_)
+        alike: Mask = np.zeros(self.given.size, dtype=np.bool_)
         if self.fixed and not job.particular:
-            alike = (wanted == wanted[row]) & (type_ == type_[row]) & (self.held == 0)
+            alike = (wanted == wanted[row]) & (type_ == type_[row]) & (self.given == 0)
             if not self.policy.tune.by_gpus:
                 content = job.content
                 alike &= [other.content is content for other in self.table.jobs]

@@ -17,7 +17,7 @@ import numpy as np
 from trainyard.model.allocation import Wakes
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.job import Job
-from trainyard.policy.size.growth import Amounts, Step, grow, in_turn
+from trainyard.policy.size.growth import Amounts, Growth, grow, in_turn
 from trainyard.policy.size.hysteresis import settle
 from trainyard.policy.size.trials import explorer_for
 from trainyard.policy.stages import Changes, Size, Sizes
@@ -46,11 +46,12 @@ class Doubling(Size):
         beliefs: Beliefs = Told(snapshot) if self.explorer is None else Learned(snapshot)
         options = [liked(jobs[row].least_gpus, beliefs.most(row)) for row in rows]
         trials = self._trials(snapshot, rows, options)
-        seconds = _seconds(beliefs, rows, options, trials)
+        paces, left = _paces(beliefs, rows, options, trials), beliefs.left[ranked]
+        left[list(trials)] = 1.0
         for j, size in trials.items():
             first = options[j][0]
             options[j] = (first, size) if size > first else (first,)
-        target = double(options, seconds, snapshot.up_gpus)
+        target = double(options, paces, left.tolist(), snapshot.up_gpus)
         if self.hysteresis:
             settle(beliefs, ranked, target, frozenset(trials))
         return Sizes(target)
@@ -85,26 +86,24 @@ def granted(trials: dict[int, int], options: Sequence[tuple[int, ...]], gpus: in
     return {wanted[k]: trials[wanted[k]] for k in served}
 
 
-def _seconds(
+def _paces(
     beliefs: Beliefs, rows: list[int], options: list[tuple[int, ...]], trials: dict[int, int]
 ) -> list[Seconds]:
-    """How long each job still takes at each of its sizes; a job on trial would give anything for its size."""
-    left: list[float] = beliefs.left.tolist()
-    # Seconds per sample by curve and sizes; the curve is kept too, so that its id stays its own.
-    paces: dict[tuple[int, tuple[int, ...]], tuple[Floats, list[float]]] = {}
-    seconds: list[Seconds] = []
+    """Seconds per sample at each size of each job; a job on trial would give anything for its size."""
+    # By curve and least size; the curve is kept too, so that its id stays its own.
+    known: dict[tuple[int, int], tuple[Floats, list[float]]] = {}
+    paces: list[Seconds] = []
     for j, (row, sizes) in enumerate(zip(rows, options, strict=True)):
         if j in trials:
-            seconds.append((math.inf, 0.0))
+            paces.append((math.inf, 0.0))
             continue
         curve = beliefs.curve(row)
-        known = paces.get((id(curve), sizes))
-        if known is None:
+        found = known.get((id(curve), sizes[0]))
+        if found is None:
             with np.errstate(divide="ignore"):
-                known = paces[id(curve), sizes] = (curve, (1.0 / curve[list(sizes)]).tolist())
-        work = left[row]
-        seconds.append([work * each for each in known[1]])
-    return seconds
+                found = known[id(curve), sizes[0]] = (curve, (1.0 / curve[list(sizes)]).tolist())
+        paces.append(found[1])
+    return paces
 
 
 @lru_cache(maxsize=4096)
@@ -117,19 +116,21 @@ def liked(least: int, most: int) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-def double(sizes: Sequence[tuple[int, ...]], seconds: Sequence[Seconds], gpus: int) -> Ints:
+def double(
+    sizes: Sequence[tuple[int, ...]], paces: Sequence[Seconds], work: Sequence[float], gpus: int
+) -> Ints:
     """Return GPUs of each job, 0 to wait.
 
-    `seconds[j][k]` is how long job j still takes at size `sizes[j][k]`. Jobs come in order of precedence:
-    when there is no room for all, later ones wait.
+    Job j has `work[j]` samples left, each of which takes `paces[j][k]` seconds at size `sizes[j][k]`. Jobs
+    come in order of precedence: when there is no room for all, later ones wait.
     """
 
-    def next_double(j: int, k: int, _: Amounts) -> Step[int] | None:
+    def next_double(j: int, k: int, _: Amounts) -> Growth[int] | None:
         """From the k-th size to the next, if that saves anything: the most per GPU first."""
-        own, took = sizes[j], seconds[j]
+        own, pace, left = sizes[j], paces[j], work[j]
         if k + 1 == len(own):
             return None
-        more, saved = own[k + 1] - own[k], took[k] - took[k + 1]
+        more, saved = own[k + 1] - own[k], left * pace[k] - left * pace[k + 1]
         return (-saved / more, (more,), k + 1) if saved > 0 else None
 
     served, room = in_turn([options[:1] for options in sizes], (gpus,))

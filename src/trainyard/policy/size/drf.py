@@ -2,7 +2,7 @@
 
 Every job first gets its smallest size, in the order of the order stage, as long as there is room; then one
 GPU at a time goes to the job with the smallest weighted dominant share, until the cluster is full or
-every_job has enough.
+every job has enough.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.job import Job
-from trainyard.policy.size.growth import ALL, Amounts, Step, all_sizes, grow, in_turn, tasks_of
+from trainyard.policy.size.growth import ALL, Amounts, Growth, all_sizes, grow, in_turn, tasks_of
 from trainyard.policy.stages import Size, Sizes
 from trainyard.state.capacity import up_capacity
 from trainyard.state.jobs import Column
@@ -32,17 +32,17 @@ class Drf(Size):
 
     def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
         """Return GPUs for each ranked row."""
-        jobs, total = [snapshot.table.jobs[row] for row in ranked], up_capacity(snapshot)
-        units = [_unit(job, total) for job in jobs]
-        share = self._shares(snapshot, ranked, jobs, np.array(units).reshape(-1, 3))
-        most = [job.most_gpus for job in jobs]
+        jobs, total = [snapshot.table.jobs[row] for row in ranked.tolist()], up_capacity(snapshot)
+        least, most = [job.least_gpus for job in jobs], [job.most_gpus for job in jobs]
+        units = [tuple(map(add, *tasks)) for tasks in tasks_of(jobs, total)]  # of a GPU, its server included
+        parts = np.array(units).reshape(-1, 3)
+        share = self._shares(snapshot, ranked, jobs, parts)
 
-        def one_more(i: int, size: int, _: Amounts) -> Step[int] | None:
+        def one_more(i: int, size: int, _: Amounts) -> Growth[int] | None:
             return (size * share[i], units[i], size + 1) if size < most[i] else None
 
-        least = zip(jobs, units, strict=True)
-        going, room = in_turn([tuple(job.least_gpus * part for part in unit) for job, unit in least], ALL)
-        sizes = grow({i: jobs[i].least_gpus for i in going}, room, one_more)
+        served, room = in_turn((parts * np.array(least)[:, None]).tolist(), ALL)
+        sizes = grow({i: least[i] for i in served}, room, one_more)
         return Sizes(all_sizes(sizes, 0, len(jobs)))
 
     def _shares(self, snapshot: Snapshot, ranked: Ints, jobs: list[Job], units: Floats) -> list[float]:
@@ -54,8 +54,3 @@ class Drf(Size):
         dominant = units.max(axis=1, initial=0.0)
         shares: list[float] = (dominant / snapshot.table.column(C.WEIGHT)[ranked]).tolist()
         return shares
-
-
-def _unit(job: Job, total: Amounts) -> Amounts:
-    """Parts of the cluster that one more GPU takes, its server included."""
-    return tuple(map(add, *tasks_of(job, total)))

@@ -9,21 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heapreplace
 from operator import sub
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.job import Job
+from trainyard.model.kind import Kind
 from trainyard.model.tolerance import PART
 from trainyard.state.beliefs import Beliefs
 from trainyard.state.capacity import up_capacity
 from trainyard.state.jobs import Column
 
 S = TypeVar("S")  # a size, in whatever form
+T = TypeVar("T", bound=tuple[Any, ...])
 Amounts = tuple[float, ...]
 Counts = tuple[int, int]  # workers and servers
-Step = tuple[float, Amounts, S]  # its rank, the least first; what it takes; the size that it leads to
+Growth = tuple[float, Amounts, S]  # its rank, the least first; what it takes; the size that it leads to
 
 NONE: Counts = (0, 0)
 NOTHING: Amounts = (0.0, 0.0, 0.0)
@@ -40,7 +42,7 @@ class Grower(NamedTuple):
     weight: float = 1.0
 
     def takes(self, tasks: Counts) -> Amounts:
-        """Return what so many workers and servers take."""
+        """Return what these workers and servers take."""
         workers, servers = tasks
         (gpus, cpus, memory), (more_gpus, more_cpus, more_memory) = self.worker, self.server
         return (
@@ -52,25 +54,35 @@ class Grower(NamedTuple):
 
 def growers_of(beliefs: Beliefs, ranked: Ints) -> list[Grower]:
     """Return what each ranked job could become; jobs that are alike share their speeds."""
-    table, total = beliefs.snapshot.table, up_capacity(beliefs.snapshot)
-    weights = table.column(Column.WEIGHT)[ranked].tolist()
+    table, rows = beliefs.snapshot.table, ranked.tolist()
+    jobs, weights = [table.jobs[row] for row in rows], table.column(Column.WEIGHT)[ranked].tolist()
     known: dict[int, tuple[Floats, Floats]] = {}  # by id; what it is the id of is kept, so that it stays that
     growers = []
-    for row, weight in zip(ranked.tolist(), weights, strict=True):
-        job, apart = table.jobs[row], beliefs.apart(row)
+    tasks = tasks_of(jobs, up_capacity(beliefs.snapshot))
+    for row, job, each, weight in zip(rows, jobs, tasks, weights, strict=True):
+        apart = beliefs.apart(row)
         speeds = beliefs.surface(row) if apart else beliefs.curve(row)
         found = known.get(id(speeds))
         if found is None:
             found = known[id(speeds)] = speeds, speeds.reshape(len(speeds), -1)
-        growers.append(Grower(found[1], (job.least_gpus, int(apart)), *tasks_of(job, total), weight))
+        growers.append(Grower(found[1], (job.least_gpus, int(apart)), *each, weight))
     return growers
 
 
-def tasks_of(job: Job, total: Amounts) -> tuple[Amounts, Amounts]:
-    """Parts that one worker takes, and one server if these hold resources of their own.
+def tasks_of(jobs: Iterable[Job], total: Amounts) -> list[tuple[Amounts, Amounts]]:
+    """Return the parts that a worker of each job takes, and a server if these hold resources of their own."""
+    known: dict[Kind, tuple[Amounts, Amounts]] = {}
+    tasks = []
+    for job in jobs:
+        found = known.get(job.kind)
+        if found is None:
+            found = known[job.kind] = _tasks_of(job, total)
+        tasks.append(found)
+    return tasks
 
-    A worker that does not say what CPUs or memory it needs takes the same part of them as of the GPUs.
-    """
+
+def _tasks_of(job: Job, total: Amounts) -> tuple[Amounts, Amounts]:
+    """A worker that does not say what CPUs or memory it needs takes the same part of them as of the GPUs."""
     gpu = 1.0 / total[0]
     cpus, memory_gb = job.asked_per_gpu
     worker = (
@@ -89,8 +101,11 @@ def without(room: Amounts, takes: Amounts) -> Amounts:
     return tuple(map(sub, room, takes))
 
 
-def in_turn(needs: Iterable[Amounts], room: Amounts) -> tuple[list[int], Amounts]:
-    """Return who finds room, the first ones first, and what is left; who does not fit is passed over."""
+def in_turn(needs: Sequence[Amounts], room: Amounts) -> tuple[list[int], Amounts]:
+    """Return which find room, the first ones first, and what is left; others are passed over."""
+    left = without(room, tuple(map(sum, zip(*needs, strict=True))))
+    if needs and min(left) >= 0:  # all of them: no need to look at each
+        return list(range(len(needs))), left
     served = []
     for i, need in enumerate(needs):
         left = without(room, need)
@@ -107,49 +122,48 @@ def smallest(growers: Sequence[Grower]) -> tuple[dict[int, Counts], Amounts]:
 
 
 def all_sizes(sizes: Mapping[int, S], none: S, count: int) -> Ints:
-    """Return the sizes of so many jobs as an array, `none` for those that have no size."""
+    """Return the sizes of all jobs as an array, `none` for those that have no size."""
     table = np.array([sizes.get(i, none) for i in range(count)], dtype=np.int64)
     return table.reshape(count, *np.array(none).shape)
 
 
 def grow(
-    sizes: dict[int, S], room: Amounts, next_step: Callable[[int, S, Amounts], Step[S] | None]
+    sizes: Mapping[int, S],
+    room: Amounts,
+    next_step: Callable[[int, S, Amounts], Growth[S] | None],
+    again: bool = False,
 ) -> dict[int, S]:
     """Take the step of least rank of all jobs that have a size, again and again; return their sizes then.
 
-    `next_step(i, size, room)` is the next step of job i, None if it has enough. It may look for the best that
-    fits in what is left, or not: a job whose step does not fit, and that proposes no other, has enough too.
+    `next_step(i, size, room)` is the next step of job i, None if it has enough. A job whose step does not fit
+    has enough too; with `again` it is asked once more, for the best step that fits in what is left.
     """
-    sizes = sizes.copy()
-    steps = {i: step for i, size in sizes.items() if (step := next_step(i, size, room)) is not None}
+    grown = dict(sizes)
 
-    def take(i: int) -> float | None:
+    def take(i: int, step: Growth[S]) -> Growth[S] | None:
         nonlocal room
-        _, takes, size = steps[i]
-        left = without(room, takes)
-        fits = min(left) >= 0
-        if fits:  # room only shrinks, so what still fits is still the best
-            room, sizes[i] = left, size
-        step = next_step(i, sizes[i], room)
-        if step is None or not (fits or step[1] != takes):
-            return None
-        steps[i] = step
-        return step[0]
+        _, takes, size = step
+        left = tuple(map(sub, room, takes))
+        if min(left) >= 0:  # room only shrinks, so what still fits is still the best
+            room, grown[i] = left, size
+            return next_step(i, size, room)
+        return next_step(i, grown[i], room) if again else None
 
-    best_first([(step[0], i) for i, step in steps.items()], take)
-    return sizes
+    best_first([(i, step) for i, size in sizes.items() if (step := next_step(i, size, room))], take)
+    return grown
 
 
-def best_first(heap: list[tuple[float, int]], take: Callable[[int], float | None]) -> None:
-    """Let whoever has the least rank take a step, the first of equals, until nobody is left.
+def best_first(steps: Iterable[tuple[int, T]], take: Callable[[int, T], T | None]) -> None:
+    """Let the job whose step has the least rank take it, the first of equals, until no job has a step.
 
-    `take(i)` takes the step of i, if it can, and returns the rank of its next one, None to leave.
+    A step is a tuple that begins with its rank. `take(i, step)` takes it if it can, and returns the next.
     """
+    heap = [(step[0], i, step) for i, step in steps]
     heapify(heap)
     while heap:
-        i = heap[0][1]
-        rank = take(i)
-        if rank is None:
+        _, i, step = heap[0]
+        following = take(i, step)
+        if following is None:
             heappop(heap)
         else:
-            heapreplace(heap, (rank, i))
+            heapreplace(heap, (following[0], i, following))

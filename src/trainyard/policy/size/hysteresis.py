@@ -51,8 +51,8 @@ def settle(
 
 def _parts(beliefs: Beliefs, ranked: Ints) -> Floats:
     """Parts of the cluster that a worker and a server of each job take."""
-    jobs, total = beliefs.snapshot.table.jobs, up_capacity(beliefs.snapshot)
-    return np.array([tasks_of(jobs[row], total) for row in ranked.tolist()])
+    jobs = beliefs.snapshot.table.jobs
+    return np.array(tasks_of((jobs[row] for row in ranked.tolist()), up_capacity(beliefs.snapshot)))
 
 
 def _held(beliefs: Beliefs, ranked: Ints, servers: Ints | None) -> tuple[Ints, Ints]:

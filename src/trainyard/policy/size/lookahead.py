@@ -16,7 +16,7 @@ from trainyard.policy.size.growth import (
     Amounts,
     Counts,
     Grower,
-    Step,
+    Growth,
     all_sizes,
     grow,
     growers_of,
@@ -50,13 +50,13 @@ def look_ahead(growers: list[Grower], ahead: int) -> Ints:
     """Return workers and servers of each job, none to wait; earlier jobs come first when room is short."""
     steps = Steps(ahead)
 
-    def next_step(i: int, size: Counts, room: Amounts) -> Step[Counts] | None:
+    def next_step(i: int, size: Counts, room: Amounts) -> Growth[Counts] | None:
         grower = growers[i]
         more = steps.best(grower, size, room)
         share = max(grower.takes(size)) / grower.weight
         return None if more == NONE else (share, grower.takes(more), (size[0] + more[0], size[1] + more[1]))
 
-    return all_sizes(grow(*smallest(growers), next_step), NONE, len(growers))
+    return all_sizes(grow(*smallest(growers), next_step, again=True), NONE, len(growers))
 
 
 class Steps:

@@ -22,7 +22,7 @@ from trainyard.policy.size.growth import (
     Amounts,
     Counts,
     Grower,
-    Step,
+    Growth,
     all_sizes,
     grow,
     growers_of,
@@ -89,7 +89,8 @@ def one_by_one(growers: Sequence[Grower], left: Sequence[float], trials: Mapping
     more = [tuple(map(sub, trials[j], sizes[j])) for j in wanted]
     served, room = in_turn([growers[j].takes(tasks) for j, tasks in zip(wanted, more, strict=True)], room)
     tried = {wanted[k]: trials[wanted[k]] for k in served}
-    grown = grow({j: size for j, size in sizes.items() if j not in tried}, room, _OneMore(growers, left).step)
+    others = {j: size for j, size in sizes.items() if j not in tried}
+    grown = grow(others, room, _OneMore(growers, left).step, again=True)
     return all_sizes(tried | grown, NONE, len(growers))
 
 
@@ -107,7 +108,7 @@ class _OneMore:
             for g, work in zip(growers, left, strict=True)
         ]
 
-    def step(self, j: int, size: Counts, room: Amounts) -> Step[Counts] | None:
+    def step(self, j: int, size: Counts, room: Amounts) -> Growth[Counts] | None:
         """Return the better of both, if it fits and saves any time."""
         pace, (rows, columns), worker, server, left = self.jobs[j]
         (workers, servers), (gpus, cpus, memory), best = size, room, 0.0

@@ -6,7 +6,7 @@ What a job with work for L rounds at its peak speed loses in a round, when it ru
 
 and without rounds 1 - r at any moment. Every job starts with its fewest workers and one server. Then, again
 and again, the step of up to eight workers and servers that saves most of this per share of the cluster is
-taken, whosever it is. The sum of all losses is the total of completion times over the ideal.
+taken, of whichever job. The sum of all losses is the total of completion times over the ideal.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from __future__ import annotations
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
+from trainyard.model.tolerance import PART
 from trainyard.policy.size.growth import (
     NONE,
     Amounts,
     Counts,
     Grower,
-    Step,
+    Growth,
     all_sizes,
     grow,
     growers_of,
@@ -29,8 +30,6 @@ from trainyard.policy.size.hysteresis import settle
 from trainyard.policy.stages import Size, Sizes
 from trainyard.state.beliefs import Told
 from trainyard.state.snapshot import Snapshot
-
-FEW = 1e-9  # of the peak speed, or of a round: as good as nothing
 
 
 class Steepest(Size):
@@ -58,14 +57,14 @@ class Steepest(Size):
 
 def losses_of(speeds: Floats, work: float, round_s: float | None) -> Floats:
     """Return what a job loses until the next round, by its size."""
-    peak = max(float(speeds.max()), FEW)
+    peak = max(float(speeds.max()), PART)
     part = speeds / peak
     return lost(part, np.array(work / (peak * round_s))) if round_s else 1.0 - part
 
 
 def lost(part: Floats, left: Floats) -> Floats:
-    """Return what a job loses in a round at a part of its peak speed, with work left for so many rounds."""
-    part = np.maximum(part, FEW)
+    """Return what a job loses in a round at a part of its peak speed, with this much work left, in rounds."""
+    part = np.maximum(part, PART)
     loss: Floats = np.minimum(1.0, left / part) - np.minimum(left, part)
     return loss
 
@@ -74,15 +73,15 @@ def steepest(growers: list[Grower], losses: list[Floats], ahead: int) -> Ints:
     """Return workers and servers of each job, none to wait; earlier jobs come first when room is short."""
     steps = _Steps(ahead)
 
-    def next_step(i: int, size: Counts, room: Amounts) -> Step[Counts] | None:
+    def next_step(i: int, size: Counts, room: Amounts) -> Growth[Counts] | None:
         gain, more = steps.best(growers[i], losses[i], size, room)
         return (-gain, growers[i].takes(more), (size[0] + more[0], size[1] + more[1])) if gain > 0 else None
 
-    return all_sizes(grow(*smallest(growers), next_step), NONE, len(growers))
+    return all_sizes(grow(*smallest(growers), next_step, again=True), NONE, len(growers))
 
 
 class _Steps:
-    """All steps of up to so many tasks."""
+    """All steps of up to `ahead` tasks."""
 
     def __init__(self, ahead: int) -> None:
         self.reach = ahead + 1

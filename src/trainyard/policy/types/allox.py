@@ -28,7 +28,7 @@ from trainyard.errors import InputError
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.tolerance import SHORT_SECONDS
 from trainyard.policy.types.joint import Joint
-from trainyard.policy.types.options import Gangs, gangs_of
+from trainyard.policy.types.options import Options, options_of
 from trainyard.state.jobs import Column
 from trainyard.state.snapshot import Snapshot
 
@@ -52,20 +52,21 @@ class AlloX(Joint):
         waiting = np.flatnonzero(~held.any(axis=1))
         if not waiting.size or not idle.any():
             return mix
-        gangs = gangs_of(snapshot, ranked[waiting], capacity)
-        able = gangs.speed.any(axis=1)
-        waiting, gangs = waiting[able], Gangs(gangs.speed[able], gangs.use[able])
+        options = options_of(snapshot, ranked[waiting], capacity)
+        able = options.speed.any(axis=1)
+        waiting, options = waiting[able], Options(options.speed[able], options.use[able])
         gpus = snapshot.table.column(Column.GPUS)[ranked[waiting]]
         lane = max(1, round(float(gpus.mean()))) if gpus.size else 1
         taken = self._oldest(snapshot, ranked[waiting], int((idle // lane).sum()))
-        waiting, gangs, gpus = waiting[taken], Gangs(gangs.speed[taken], gangs.use[taken]), gpus[taken]
+        waiting, gpus = waiting[taken], gpus[taken]
+        options = Options(options.speed[taken], options.use[taken])
         slots = slots_of(_until_free(snapshot, ranked, held, capacity, lane), waiting.size)
         left = snapshot.remaining_samples()[ranked[waiting]]
         seconds = np.where(
-            gangs.speed > 0, left[:, None] / np.where(gangs.speed > 0, gangs.speed, 1.0), NEVER
+            options.speed > 0, left[:, None] / np.where(options.speed > 0, options.speed, 1.0), NEVER
         )
         for j, type_ in starts(seconds, gpus / float(lane), slots):
-            use = gangs.use[j, type_]
+            use = options.use[j, type_]
             if (use <= idle).all() and use.any():
                 idle -= use
                 mix[waiting[j]] = use

@@ -25,7 +25,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints, Mask
-from trainyard.policy.types.options import Gangs, gangs_of
+from trainyard.model.tolerance import FINE_SECONDS, ROUGH_PART, SAMPLES, SAMPLES_PER_S, SECONDS
+from trainyard.policy.types.options import Options, options_of
 from trainyard.policy.types.rounds import Rounds
 from trainyard.solve.program import NO_ROWS, Rows, maximise
 from trainyard.state.capacity import held_mix, seconds_by_type
@@ -34,9 +35,7 @@ from trainyard.state.snapshot import Snapshot
 
 Objective = Literal["max-min", "makespan", "ftf", "throughput"]
 NEVER_RAN = 1e9  # priority of a job that has received nothing yet, in multiples of its fraction
-NONE = 1e-6  # a fraction below this is rounding
-SLACK = 1e-6  # in the second program, of the level that the first one reached
-TOLERANCE = 1e-4  # of the worst finish-time ratio, relative
+ENOUGH = 1e-4  # of the worst finish-time ratio, relative
 MOST_STEPS = 30  # towards it
 
 
@@ -51,33 +50,33 @@ class Gavel(Rounds):
 
     def choose(self, snapshot: Snapshot, ranked: Ints, held: Ints, capacity: Ints, stay: Mask) -> Ints:
         """Return the gangs of this round."""
-        gangs = gangs_of(snapshot, ranked, capacity)
-        x = self.fractions(snapshot, ranked, gangs, capacity)
+        options = options_of(snapshot, ranked, capacity)
+        x = self.fractions(snapshot, ranked, options, capacity)
         spent = seconds_by_type(snapshot, held_mix(snapshot))[ranked]
         lived = snapshot.now_s - snapshot.table.column(Column.ARRIVAL)[ranked]
         mix: Ints = np.where(stay[:, None], held, 0)
-        realise(priorities(x, spent, lived), gangs, capacity - mix.sum(axis=0), stay, mix)
+        realise(priorities(x, spent, lived), options, capacity - mix.sum(axis=0), stay, mix)
         return mix
 
-    def fractions(self, snapshot: Snapshot, ranked: Ints, gangs: Gangs, capacity: Ints) -> Floats:
+    def fractions(self, snapshot: Snapshot, ranked: Ints, options: Options, capacity: Ints) -> Floats:
         """Return X: part of the time of every ranked job (rows) with each of its options."""
         table = snapshot.table
-        best = gangs.speed.max(axis=1, initial=0.0)
-        relative = gangs.speed / np.where(best > 0, best, 1.0)[:, None]
-        program = Shares(gangs, capacity)
-        left = np.maximum(snapshot.remaining_samples()[ranked], 1e-9)
+        best = options.speed.max(axis=1, initial=0.0)
+        relative = options.speed / np.where(best > 0, best, 1.0)[:, None]
+        program = Shares(options, capacity)
+        left = np.maximum(snapshot.remaining_samples()[ranked], SAMPLES)
         if self.objective == "throughput":
             return program.most(relative)
         if self.objective == "makespan":
-            return program.most_even(gangs.speed / left[:, None], relative)
+            return program.most_even(options.speed / left[:, None], relative)
         if self.objective == "max-min":
-            share = equal_share(gangs.speed, capacity, float(ranked.size))
+            share = equal_share(options.speed, capacity, float(ranked.size))
             worth = table.column(Column.GPUS)[ranked] / table.column(Column.WEIGHT)[ranked]
-            return program.most_even(gangs.speed * (worth / share)[:, None], relative)
+            return program.most_even(options.speed * (worth / share)[:, None], relative)
         gpus, met = table.column(Column.GPUS)[ranked], snapshot.contention()[ranked]
-        alone_s = table.column(Column.TOTAL)[ranked] / equal_share(gangs.speed, capacity, gpus * met)
+        alone_s = table.column(Column.TOTAL)[ranked] / equal_share(options.speed, capacity, gpus * met)
         lived = snapshot.now_s - table.column(Column.ARRIVAL)[ranked]
-        return program.fairest(gangs.speed, left, lived, alone_s, relative)
+        return program.fairest(options.speed, left, lived, alone_s, relative)
 
 
 def equal_share(speed: Floats, capacity: Ints, parts: float | Floats) -> Floats:
@@ -91,11 +90,11 @@ def equal_share(speed: Floats, capacity: Ints, parts: float | Floats) -> Floats:
 class Shares:
     """The linear programs over time fractions."""
 
-    def __init__(self, gangs: Gangs, capacity: Ints) -> None:
-        self.shape = gangs.speed.shape
-        self.job, self.option = np.nonzero(gangs.speed > 0)
+    def __init__(self, options: Options, capacity: Ints) -> None:
+        self.shape = options.speed.shape
+        self.job, self.option = np.nonzero(options.speed > 0)
         self.able = np.unique(self.job)  # jobs that can run at all
-        use = gangs.use[self.job, self.option]
+        use = options.use[self.job, self.option]
         pair, type_ = np.nonzero(use)
         place = np.searchsorted(self.able, self.job)
         self.base = Rows(
@@ -117,7 +116,7 @@ class Shares:
         x, level = self._level(value)
         if not level > 0:
             return self._whole(x)
-        enough = self._with_floor(value, level * (1 - SLACK))
+        enough = self._with_floor(value, level * (1 - ROUGH_PART))
         more = maximise(then[self.job, self.option], enough, NO_ROWS, np.ones(self.job.size))
         return self._whole(x if more is None else more)
 
@@ -132,16 +131,16 @@ class Shares:
             return x
         ratio = self._ratio(x, speed, left, lived, alone_s)
         for _ in range(MOST_STEPS):
-            need = left / np.maximum(ratio * alone_s - lived, 1e-12)
+            need = left / np.maximum(ratio * alone_s - lived, FINE_SECONDS)
             x = self.most_even(speed / need[:, None], then)
             better = self._ratio(x, speed, left, lived, alone_s)
-            if better >= ratio * (1 - TOLERANCE):
+            if better >= ratio * (1 - ENOUGH):
                 break
             ratio = better
         return x
 
     def _ratio(self, x: Floats, speed: Floats, left: Floats, lived: Floats, alone_s: Floats) -> float:
-        effective = np.maximum((x * speed).sum(axis=1)[self.able], 1e-12)
+        effective = np.maximum((x * speed).sum(axis=1)[self.able], SAMPLES_PER_S)
         return float(((lived[self.able] + left[self.able] / effective) / alone_s[self.able]).max())
 
     def _level(self, value: Floats) -> tuple[Floats, float]:
@@ -178,30 +177,30 @@ class Shares:
 
     def _whole(self, x: Floats) -> Floats:
         fractions: Floats = np.zeros(self.shape)
-        fractions[self.job, self.option] = np.where(x > NONE, x, 0.0)
+        fractions[self.job, self.option] = np.where(x > ROUGH_PART, x, 0.0)
         return fractions
 
 
 def priorities(x: Floats, spent_s: Floats, lived_s: Floats) -> Floats:
     """X over the fraction of its life that each job has spent on each type."""
-    got = spent_s / np.maximum(lived_s, 1e-9)[:, None]
+    got = spent_s / np.maximum(lived_s, SECONDS)[:, None]
     priority: Floats = np.where(got > 0, x / np.where(got > 0, got, 1.0), x * NEVER_RAN)
     return priority
 
 
-def realise(priority: Floats, gangs: Gangs, left: Ints, done: Mask, mix: Ints) -> None:
+def realise(priority: Floats, options: Options, left: Ints, done: Mask, mix: Ints) -> None:
     """Give gangs out by priority, then the fastest options of jobs that have none; fills `mix`."""
-    best = gangs.speed.max(axis=1, keepdims=True, initial=0.0)
-    relative = gangs.speed / np.where(best > 0, best, 1.0)
+    best = options.speed.max(axis=1, keepdims=True, initial=0.0)
+    relative = options.speed / np.where(best > 0, best, 1.0)
     types = priority.shape[1]
     job = np.arange(priority.size) // types
-    able = (gangs.speed.ravel() > 0) & ~done[job]
+    able = (options.speed.ravel() > 0) & ~done[job]
     first = np.lexsort((job, -relative.ravel(), -priority.ravel()))
     has, room = done.tolist(), left.tolist()
     for pair in first[able[first]].tolist():
         j = pair // types
         if not has[j]:
-            use = gangs.use[j, pair % types].tolist()
+            use = options.use[j, pair % types].tolist()
             if all(n <= there for n, there in zip(use, room, strict=True)):
                 room = [there - n for n, there in zip(use, room, strict=True)]
                 mix[j] = use

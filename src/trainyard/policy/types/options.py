@@ -19,15 +19,15 @@ from trainyard.state.jobs import Column
 from trainyard.state.snapshot import Snapshot
 
 
-class Gangs(NamedTuple):
-    """Rules of some jobs."""
+class Options(NamedTuple):
+    """Options of some jobs."""
 
     speed: Floats  # (jobs, options): samples/s; 0 where there is no such option
     use: Ints  # (jobs, options, types): GPUs that each takes
 
 
-def gangs_of(snapshot: Snapshot, ranked: Ints, capacity: Ints) -> Gangs:
-    """Rules of the ranked jobs within the capacity of the cluster."""
+def options_of(snapshot: Snapshot, ranked: Ints, capacity: Ints) -> Options:
+    """Options of the ranked jobs within the capacity of the cluster."""
     types, table = capacity.size, snapshot.table
     speed: Floats = np.zeros((ranked.size, types))
     use: Ints = np.zeros((ranked.size, types, types), dtype=np.int64)
@@ -38,7 +38,7 @@ def gangs_of(snapshot: Snapshot, ranked: Ints, capacity: Ints) -> Gangs:
         if found is None:
             found = known[job.kind] = _options(snapshot, job, int(table.cells[Column.TYPE][row]), capacity)
         speed[j], use[j] = found
-    return Gangs(speed, use)
+    return Options(speed, use)
 
 
 def room_for(job: Job, own_type: int, nodes: NodeTable, capacity: Ints) -> Ints:

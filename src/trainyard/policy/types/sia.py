@@ -29,7 +29,8 @@ from trainyard.model.arrays import Floats, Ints
 from trainyard.model.cluster import NodeTable
 from trainyard.model.job import Job
 from trainyard.model.kind import Kind
-from trainyard.policy.types.options import gangs_of, room_for
+from trainyard.model.tolerance import SECONDS
+from trainyard.policy.types.options import options_of, room_for
 from trainyard.policy.types.rounds import Periodic
 from trainyard.solve.program import NO_ROWS, Effort, Rows, maximise
 from trainyard.state.jobs import Column
@@ -91,7 +92,7 @@ def move_factors(snapshot: Snapshot, ranked: Ints) -> Floats:
     age = snapshot.now_s - table.column(C.ARRIVAL)[ranked]
     cost = np.array([snapshot.restart_cost(table.jobs[row]) for row in ranked.tolist()])
     spent = table.column(C.RESTARTS)[ranked] * cost
-    factor: Floats = (age - spent) / np.maximum(age + cost, 1e-9)
+    factor: Floats = (age - spent) / np.maximum(age + cost, SECONDS)
     return np.maximum(factor, LEAST_FACTOR)
 
 
@@ -159,8 +160,9 @@ def _of_job(
                 use.append([gpus if column == t else 0 for column in range(capacity.size)])
                 speed.append(float(curve[gpus]))
     if not use and _too_large(job, own_type, snapshot.nodes):
-        gangs = gangs_of(snapshot, np.array([row]), capacity)
-        use, speed = gangs.use[0][gangs.speed[0] > 0].tolist(), gangs.speed[0][gangs.speed[0] > 0].tolist()
+        options = options_of(snapshot, np.array([row]), capacity)
+        there = options.speed[0] > 0
+        use, speed = options.use[0][there].tolist(), options.speed[0][there].tolist()
     return np.array(use, dtype=np.int64).reshape(-1, capacity.size), np.array(speed, dtype=np.float64)
 
 

@@ -21,7 +21,7 @@ from trainyard.reproduce.dl2.runs import scenario
 from trainyard.sim.clock import Simulator
 
 Judged = tuple[tuple[AnySetting, int], ...]  # settings, and how many held-out traces of each
-Changes = tuple[tuple[str, Any], ...]  # fields of learn.rl.Settings, and their values
+Overrides = tuple[tuple[str, Any], ...]  # fields of learn.rl.Settings, and their values
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Learning:
     decisions: int = 300_000  # that are imitated
     teacher: str = "steepest"
     network: Literal["set", "window"] = "set"
-    changes: Changes = ()
+    changes: Overrides = ()
 
     def carry_out(self) -> Learned:
         """Train, and judge on held-out traces."""

@@ -1,6 +1,6 @@
-"""Who serves the jobs of the DL2 experiments: policies of ours, and simple rules that any of them must beat.
+"""The policies of the DL2 experiments: ours, and simple rules that any of them must beat.
 
-The rules live here because nobody would run a cluster by them.
+The rules live here because no cluster would be run by them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from trainyard.policy.order.srtf import Srtf
 from trainyard.policy.policy import Policy
 from trainyard.policy.size.dl2.features import Features
 from trainyard.policy.size.dl2.slot import Slots
-from trainyard.policy.size.growth import ALL, Amounts, Step, all_sizes, grow, growers_of, in_turn, tasks_of
+from trainyard.policy.size.growth import ALL, Amounts, Growth, all_sizes, grow, growers_of, in_turn, tasks_of
 from trainyard.policy.size.optimus import one_by_one
 from trainyard.policy.stages import Size, Sizes
 from trainyard.profiling.scaling import fit_scaling
@@ -41,7 +41,7 @@ class AllTheyCanHave(Size):
         """Return as many servers as workers."""
         tasks = _tasks(snapshot, ranked)
 
-        def one_more(i: int, size: int, _: Amounts) -> Step[int] | None:
+        def one_more(i: int, size: int, _: Amounts) -> Growth[int] | None:
             job, worker, server = tasks[i]
             return (0.0, tuple(map(add, worker, server)), size + 1) if size < job.most_gpus else None
 
@@ -84,7 +84,7 @@ class OneWorker(Size):
         """Return one worker or none, and servers."""
         tasks = _tasks(snapshot, ranked)
 
-        def one_more(i: int, size: int, _: Amounts) -> Step[int] | None:
+        def one_more(i: int, size: int, _: Amounts) -> Growth[int] | None:
             job, _, server = tasks[i]
             return (size, server, size + 1) if size < job.most_gpus else None
 
@@ -137,8 +137,8 @@ def _profiled(profile: Profile, true: Floats) -> Floats:
 
 def _tasks(snapshot: Snapshot, ranked: Ints) -> list[tuple[Job, Amounts, Amounts]]:
     """Each ranked job with the parts of the cluster that its worker and its server take."""
-    jobs, total = snapshot.table.jobs, up_capacity(snapshot)
-    return [(jobs[row], *tasks_of(jobs[row], total)) for row in ranked.tolist()]
+    jobs = [snapshot.table.jobs[row] for row in ranked.tolist()]
+    return [(job, *each) for job, each in zip(jobs, tasks_of(jobs, up_capacity(snapshot)), strict=True)]
 
 
 DRF, OPTIMUS, LOOKAHEAD, STEEPEST, ONE_WORKER = (

@@ -55,7 +55,7 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Clearing:
-    """One instance, solved by every_job."""
+    """One instance, solved by every method."""
 
     jobs: int
     workers: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trainyard.model.arrays import Ints
-from trainyard.policy.size.growth import Amounts, Step, grow
+from trainyard.policy.size.growth import Amounts, Growth, grow
 from trainyard.policy.types.market.costs import Costs
 
 
@@ -20,13 +20,13 @@ def marginal_gains(costs: Costs) -> Ints:
         mix[job, t] += 1
         left[t] -= 1
 
-    def one_more(job: int, held: Ints, room: Amounts) -> Step[Ints] | None:
+    def one_more(job: int, held: Ints, room: Amounts) -> Growth[Ints] | None:
         saves = costs.of(np.array([job]), held[None]) - costs.of(np.full(costs.types, job), held + ones)
         saves = np.where(np.array(room) > 0, saves, -np.inf)
         best, most = int(saves.argmax()), float(saves.max())
         return (-most, tuple(ones[best].tolist()), held + ones[best]) if most > 0 else None
 
-    grown = grow(dict(enumerate(mix)), tuple(left.tolist()), one_more)
+    grown = grow(dict(enumerate(mix)), tuple(left.tolist()), one_more, again=True)
     return np.array([grown[job] for job in every_job.tolist()])
 
 

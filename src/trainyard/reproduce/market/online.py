@@ -1,6 +1,6 @@
 """Jobs of the zoo arrive one by one at a cluster of V100, P100 and K80 nodes; many policies serve them.
 
-The alternatives that a user would otherwise pick, with the same speed model, engine and cost of a restart.
+The alternatives that a user would otherwise pick, with the same speed model, simulator and cost of a restart.
 """
 
 from __future__ import annotations

@@ -42,8 +42,8 @@ class Instance(NamedTuple):
 
     def by_doubling(self) -> Ints:
         """Divide by the doubling heuristic."""
-        sizes = self._powers()
-        return double([sizes] * len(self.work), self._at(sizes), self.gpus)
+        sizes, jobs = self._powers(), len(self.work)
+        return double([sizes] * jobs, self._at(sizes), [1.0] * jobs, self.gpus)
 
     def by_adding(self) -> Ints:
         """Divide by one more worker at a time."""

@@ -39,7 +39,7 @@ def _legend(figure: Any, axes: Any) -> None:
 
 
 def _totals(rows: Sequence[Record], x: str, xlabel: str) -> Any:
-    """Total utility of every_job: ours above, theirs below, each on its own scale."""
+    """Total utility of every method: ours above, theirs below, each on its own scale."""
     figure = new_figure(7, 4.6)
     panels = figure.subplots(2, 2, sharex=True, sharey="row")
     for line, whose, style in zip(panels, ("", "their "), (OURS_STYLE, THEIRS_STYLE), strict=True):

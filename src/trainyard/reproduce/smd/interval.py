@@ -38,7 +38,7 @@ WHOLE, RATIO, PART = "{:,.0f}", "{:.3f}x", "{:.3f}"
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """One random set of jobs, decided upon by every_job at several capacities."""
+    """One random set of jobs, decided by every method at several capacities."""
 
     jobs: int
     synchronous: bool

@@ -57,7 +57,7 @@ def decision_table(sizes: tuple[tuple[int, Split], ...]) -> Table:
     columns += [Heading(f"tune/{name}", "{:.3f}") for name in ("opt", "bound", "prop")]
     note = (
         "CPU seconds; tune/...: sums of the jobs' speeds. The bound is that of OPT's first program, which "
-        "takes the cluster as one big server. Where TUNE gives every_job its full demand, OPT solves nothing."
+        "takes the cluster as one big server. Where TUNE gives every job its full demand, OPT solves nothing."
     )
     return Table("decisions", "One decision, by size of the cluster", columns, rows, note)
 

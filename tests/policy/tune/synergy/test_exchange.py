@@ -15,6 +15,12 @@ HUNGRY = Profile(
     "hungry", scaling="weak", tables=Tables(cpu_memory=((3.0, 60.0, 1.0), (6.0, 60.0, 2.0))), restart_s=10.0
 )
 MODEST = Profile("modest", scaling="weak", tables=Tables(cpu_memory=((1.0, 20.0, 1.0),)), restart_s=10.0)
+FORGETFUL = Profile(
+    "forgetful",
+    scaling="weak",
+    tables=Tables(cpu_memory=((3.0, 60.0, 1.0), (3.0, 120.0, 2.0))),
+    restart_s=10.0,
+)
 PAIR = nodes_of(2, 2)
 
 
@@ -82,6 +88,33 @@ def test_newcomers_are_dealt_anew_and_runners_stay():
     found = seats(made)
     assert found["r"] == 0
     assert found["h"] == 1
+
+
+WANT_MEMORY = [job("f0", FORGETFUL), job("f1", FORGETFUL), job("m0", MODEST), job("m1", MODEST)]
+FULL = {"f0": {"n0": 1}, "f1": {"n0": 1}, "m0": {"n1": 1}, "m1": {"n1": 1}}
+
+
+@pytest.mark.parametrize(("held", "starts"), [(FULL, {}), ({}, FULL)])
+def test_memory_counts_as_much_as_cpus(held, starts):
+    found = seats(seated(WANT_MEMORY, held, starts))
+    assert found["f0"] != found["f1"]
+    assert found["m0"] != found["m1"]
+
+
+def test_a_node_that_lacks_memory_has_no_cpus_to_spare():
+    search = Regrouping(seated(WANT_MEMORY, FULL))
+    search.cpus[0] = 5.0
+    assert search.memory[0] < 0
+    assert search._spare().tolist() == [False, True]
+    search.memory[0] = 0.0
+    assert search._spare().tolist() == [True, True]
+
+
+def test_no_free_seat_beside_a_job_that_took_its_own_share():
+    """A free GPU of n1 does not mean that there are CPUs for another job."""
+    own = Job("own", 0.0, 1, samples=1000.0, cpus=3.0, memory_gb=60.0)
+    held = {"h0": {"n0": 1}, "h1": {"n0": 1}, "own": {"n1": 1}}
+    assert seats(seated([*FOUR[:2], own], held)) == {"h0": 0, "h1": 0}
 
 
 def test_slack_and_singles_are_counted_in_cpus_and_gb():

@@ -16,7 +16,7 @@ from trainyard.state.snapshot import Snapshot
 
 C = Column
 LONG = 1e3  # slots: more make no difference
-FEW = 1e-3  # of the peak speed: less counts as this
+LEAST_PART = 1e-3  # of the peak speed, or of a cluster: less counts as this
 LITTLE = 1e-2  # slots saved per fair share: less counts as this
 AHEAD = 8  # tasks
 MORE_WORKERS, MORE_SERVERS = np.array(
@@ -121,9 +121,9 @@ class Features:
         speeds = (
             kinds.speeds[np.stack([here + p, more_w + p, here + more_p, more_w + more_p])] / kinds.peak[kind]
         )
-        now, log = speeds[0], np.log(np.maximum(speeds, FEW))
+        now, log = speeds[0], np.log(np.maximum(speeds, LEAST_PART))
         share = (w[:, None] * parts[:, 0] + p[:, None] * parts[:, 1]).max(axis=1)
-        left = jobs.left[at, j] / np.maximum(now, FEW)
+        left = jobs.left[at, j] / np.maximum(now, LEAST_PART)
         values = np.empty((len(MOVING), at.size))
         values[0], values[1] = share, share * slots.count[at]
         np.log1p([w, p], out=values[2:4])
@@ -141,7 +141,7 @@ class Features:
         room = np.maximum(slots.room[at], 0.0)
         slots.cluster[at, :3] = room
         slots.cluster[at, 3] = np.log1p(slots.count[at])
-        slots.cluster[at, 4] = np.log1p((room / np.maximum(slots.smallest[at], FEW)).min(axis=1))
+        slots.cluster[at, 4] = np.log1p((room / np.maximum(slots.smallest[at], LEAST_PART)).min(axis=1))
 
 
 def ahead(slots: SlotArrays, at: Ints, j: Ints) -> Floats:
@@ -155,6 +155,6 @@ def ahead(slots: SlotArrays, at: Ints, j: Ints) -> Floats:
     size = base + np.minimum(workers, most_w) * stride + np.minimum(servers, most_p)
     saved = slots.delay(at, j)[:, None] - lost(kinds.speeds[size] / peak, left[:, None])
     takes = MORE_WORKERS[:, None] * parts[:, None, 0] + MORE_SERVERS[:, None] * parts[:, None, 1]
-    saved /= np.maximum(takes.max(axis=2) * slots.count[at][:, None], FEW)
+    saved /= np.maximum(takes.max(axis=2) * slots.count[at][:, None], LEAST_PART)
     saved[(workers > most_w) | (servers > most_p)] = 0.0
     return np.array([saved[:, some].max(axis=1) for some in WITH])

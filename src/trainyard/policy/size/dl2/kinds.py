@@ -6,16 +6,13 @@ A slot looks these up by number instead of asking the speed model again for ever
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from trainyard.model.arrays import Floats, Ints
+from trainyard.model.arrays import Floats, Ints, Mask
 from trainyard.model.job import Job
 from trainyard.model.kind import Kind
 from trainyard.model.speed import SpeedModel
 from trainyard.model.tolerance import SAMPLES_PER_S
 from trainyard.state.beliefs import MOST_SERVERS, Told
-
-Mask = npt.NDArray[np.bool_]
 
 
 class Kinds:

@@ -16,11 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trainyard.model.arrays import Floats, Ints
+from trainyard.model.arrays import Floats, Ints, Mask
 from trainyard.model.tolerance import PART
 from trainyard.policy.size.dl2.arrays import ACTIONS, Singles, SlotArrays
 from trainyard.policy.size.dl2.features import Features
-from trainyard.policy.size.dl2.kinds import Mask
 from trainyard.policy.size.growth import in_turn
 from trainyard.policy.stages import Sizes
 from trainyard.state.beliefs import Told

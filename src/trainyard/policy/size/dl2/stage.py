@@ -11,9 +11,8 @@ from typing import Any, Literal, NamedTuple, NewType
 
 import numpy as np
 
-from trainyard.model.arrays import Floats, Ints
+from trainyard.model.arrays import Floats, Ints, Mask
 from trainyard.policy.size.dl2.arrays import ACTIONS, Singles
-from trainyard.policy.size.dl2.kinds import Mask
 from trainyard.policy.size.dl2.slot import STOP, Slots
 from trainyard.policy.size.dl2.weights import Weights, load_weights
 from trainyard.policy.size.drf import Drf

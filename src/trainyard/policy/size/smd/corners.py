@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trainyard.model.arrays import Floats, Mask
+from trainyard.model.tolerance import FINE_PART
 from trainyard.policy.size.smd.problem import (
     Demands,
     Problem,
@@ -20,8 +21,6 @@ from trainyard.policy.size.smd.problem import (
     most_workers,
     quotient,
 )
-
-ROUNDING = 1e-12  # of a limit
 
 # The ratios: a w + b p (or a w and b p one by one), c w/p, d p/w, e/w and f/p.
 LINE, SECOND_LINE, WORKERS_PER_SERVER, SERVERS_PER_WORKER, PER_WORKER, PER_SERVER = range(6)
@@ -52,8 +51,8 @@ class Region(NamedTuple):
 
     def holds(self, w: Floats, p: Floats) -> Mask:
         """Whether points are inside."""
-        rows = (self.on_w * w + self.on_p * p <= self.limit * (1 + ROUNDING)).all(axis=0)
-        cone = (p >= self.p_per_w * w * (1 - ROUNDING)) & (w >= self.w_per_p * p * (1 - ROUNDING))
+        rows = (self.on_w * w + self.on_p * p <= self.limit * (1 + FINE_PART)).all(axis=0)
+        cone = (p >= self.p_per_w * w * (1 - FINE_PART)) & (w >= self.w_per_p * p * (1 - FINE_PART))
         inside: Mask = rows & cone & (w >= self.least_w) & (p >= self.least_p)
         return inside
 

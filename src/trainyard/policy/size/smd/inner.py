@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints, Mask
+from trainyard.model.tolerance import FINE_PART, LEAST_POSITIVE, PART
 from trainyard.policy.size.smd.corners import (
     LINES,
     PER_SERVER,
@@ -35,10 +36,7 @@ from trainyard.policy.size.smd.problem import (
     within_limits,
 )
 
-SLACK = 1e-9  # of nu: at the least value of a ratio the region would have no inside
-ROUNDING = 1e-12  # of a number of steps
 CHUNK = 1 << 16  # points of the grid at once: arrays that stay in the cache
-TINY = 1e-300  # has a logarithm
 STARTS = 24  # numbers of workers tried for a first bound
 
 
@@ -126,7 +124,7 @@ class _Grid:
         self.least, self.largest = (bounds[list(group.on_grid)] for bounds in (group.least, group.largest))
         self.step = np.log1p(group.eps)
         steps = np.log(self.largest / self.least) / self.step
-        self.size = np.ceil(steps - ROUNDING).astype(np.int64) + 1
+        self.size = np.ceil(steps - FINE_PART).astype(np.int64) + 1
         self.growth = (1 + group.eps) ** np.arange(self.size.max(initial=0))
 
     def chunks(self, known_s: Floats) -> Iterator[_Points]:
@@ -154,8 +152,8 @@ class _Grid:
         """How many values of the next ratio leave a chance to be better than what is known."""
         at, job = len(points.nu), points.job
         still = self.least[at + 1 :, job].sum(axis=0) + self.least_left_out[job]
-        room = known_s[job] * (1 + SLACK) - points.total_s - still
-        steps = np.log(np.maximum(room / self.least[at, job], TINY)) / self.step
+        room = known_s[job] * (1 + PART) - points.total_s - still
+        steps = np.log(np.maximum(room / self.least[at, job], LEAST_POSITIVE)) / self.step
         size = self.size[at, job]
         some = np.clip(np.floor(steps) + 1, 0, size).astype(np.int64)
         count: Ints = np.where(room >= self.largest[at, job], size, some)
@@ -221,7 +219,7 @@ def _bounded(group: _Group, points: _Points) -> Region:
     at_least = {PER_WORKER: one, PER_SERVER: one, WORKERS_PER_SERVER: none, SERVERS_PER_WORKER: none}
     rows = [tuple(field.T[:, job] for field in fields_of(demands))]
     for kind, nu in zip(group.on_grid, points.nu, strict=True):
-        most = nu * (1 + SLACK)
+        most = nu * (1 + PART)
         if kind in LINES:
             rows.append((*group.lines[kind, job].T[:, None], most[None]))
         else:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints, Mask
+from trainyard.model.tolerance import WHOLE_COUNT
 from trainyard.policy.size.smd.inner import solve
 from trainyard.policy.size.smd.problem import (
     Problem,
@@ -27,7 +28,6 @@ from trainyard.policy.size.smd.rounding import Rounding, polished, round_numbers
 from trainyard.policy.size.smd.utility import Utility
 from trainyard.solve.knapsack import Knapsack, exact
 
-WHOLE = 1e-6  # below a whole number: that number
 CHUNK = 1 << 18  # pairs (w, p) at once
 
 
@@ -86,7 +86,7 @@ def equal_numbers(problem: Problem) -> Sized:
     demands = problem.demands
     both = demands.worker + demands.server
     room = np.divide(demands.limit, both, out=np.full(both.shape, np.inf), where=both > 0).min(axis=1)
-    number = np.maximum(np.floor(room + WHOLE).astype(np.int64), 1)
+    number = np.maximum(np.floor(room + WHOLE_COUNT).astype(np.int64), 1)
     return Sized(number, number, within_limits(demands, number, number))
 
 
@@ -114,9 +114,9 @@ def best_numbers(problem: Problem) -> Sized:
     workers, servers, best_s = np.ones(n, dtype=np.int64), np.ones(n, dtype=np.int64), np.full(n, np.inf)
     fits = within_limits(problem.demands, workers, servers)
     job = np.flatnonzero(fits)
-    top = np.floor(most_workers(problem.demands, np.ones(n)) + WHOLE).astype(np.int64)
+    top = np.floor(most_workers(problem.demands, np.ones(n)) + WHOLE_COUNT).astype(np.int64)
     job, w = job[_rows(top[job])], _upto(top[job])
-    tops = np.floor(most_servers(problem.demands.take(job), w) + WHOLE).astype(np.int64)
+    tops = np.floor(most_servers(problem.demands.take(job), w) + WHOLE_COUNT).astype(np.int64)
     cuts = np.searchsorted(np.cumsum(tops), np.arange(CHUNK, tops.sum(), CHUNK))
     for part in np.split(np.arange(job.size), cuts):
         row = part[_rows(tops[part])]

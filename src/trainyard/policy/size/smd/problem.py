@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints, Mask
-
-SLACK = 1e-9  # of a limit: what fits but for rounding
+from trainyard.model.tolerance import PART
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,18 +115,18 @@ def within_limits(demands: Demands, workers: Floats | Ints, servers: Floats | In
     """Return which numbers keep to the limits but for rounding; the first axis is that of the jobs."""
     worker, server, limit = (_along(array, workers) for array in fields_of(demands))
     need = worker * workers[..., None] + server * servers[..., None]
-    fit: Mask = np.all(need <= limit * (1 + SLACK), axis=-1)
+    fit: Mask = np.all(need <= limit * (1 + PART), axis=-1)
     return fit
 
 
 def most_servers(demands: Demands, workers: Floats | Ints) -> Floats:
-    """Return how many servers fit beside so many workers, not rounded; the first axis is that of the jobs."""
+    """Return how many servers fit beside these workers, not rounded; the first axis is that of the jobs."""
     worker, server, limit = (_along(array, workers) for array in fields_of(demands))
     return least_quotient(limit - worker * workers[..., None], server, axis=-1)
 
 
 def most_workers(demands: Demands, servers: Floats | Ints) -> Floats:
-    """Return how many workers fit beside so many servers, not rounded; the first axis is that of the jobs."""
+    """Return how many workers fit beside these servers, not rounded; the first axis is that of the jobs."""
     return most_servers(Demands(demands.server, demands.worker, demands.limit), servers)
 
 

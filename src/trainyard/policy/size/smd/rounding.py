@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
+from trainyard.model.tolerance import WHOLE_COUNT
 from trainyard.policy.size.smd.problem import (
     Demands,
     Problem,
@@ -18,7 +19,6 @@ from trainyard.policy.size.smd.problem import (
     within_limits,
 )
 
-WHOLE = 1e-6  # from a whole number: that number
 TRIES = 20
 # Steps in workers and servers, the first of them none.
 NEAR = np.array([(0, 0), (1, 0), (-1, 0), (0, 1), (0, -1), (1, -1), (-1, 1), (1, 1), (-1, -1)]).T
@@ -85,5 +85,5 @@ def safe_scale(demands: Demands, delta: float = 1.0) -> Floats:
 
 
 def _down(numbers: Floats) -> Ints:
-    down: Ints = np.floor(numbers + WHOLE).astype(np.int64)
+    down: Ints = np.floor(numbers + WHOLE_COUNT).astype(np.int64)
     return down

@@ -12,9 +12,10 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 
 from trainyard.errors import InputError
-from trainyard.model.arrays import Floats, Ints
+from trainyard.model.arrays import Floats, Ints, Mask
 from trainyard.model.cluster import Node, NodeTable
 from trainyard.model.speed import Ratios
+from trainyard.model.tolerance import COUNT, PART, SECONDS
 from trainyard.policy.size.hysteresis import settle
 from trainyard.policy.size.smd.offline import smd_numbers
 from trainyard.policy.size.smd.problem import (
@@ -25,7 +26,7 @@ from trainyard.policy.size.smd.problem import (
 from trainyard.policy.size.smd.rounding import Rounding
 from trainyard.policy.size.smd.utility import Deadline, Inverse, Linear, Sigmoid, Utility
 from trainyard.policy.stages import Size, Sizes
-from trainyard.solve.knapsack import Mask, exact, fill, frieze_clarke, lp_rounded
+from trainyard.solve.knapsack import exact, fill, frieze_clarke, lp_rounded
 from trainyard.state.beliefs import MOST_SERVERS, Told
 from trainyard.state.capacity import up_capacity
 from trainyard.state.jobs import Column
@@ -36,7 +37,6 @@ Solver = Literal["lp", "milp", "frieze-clarke"]
 UtilityName = Literal["sigmoid", "inverse", "linear", "step"]
 Charge = Literal["reserved", "used"]
 STEEPNESS = 10.0  # of the sigmoid, over the time until the deadline
-ROUNDING = 1e-9
 LEAST_EPS = 1e-3  # the grid has some 1 / eps points along each axis
 
 
@@ -122,7 +122,7 @@ class Smd(Size):
         arrival = table.column(C.ARRIVAL)[ranked]
         ideal_s = table.column(C.TOTAL)[ranked] / table.column(C.REFERENCE_RATE)[ranked]
         due = np.array([table.jobs[row].deadline_s or np.nan for row in ranked.tolist()], dtype=np.float64)
-        limit_s = np.where(np.isnan(due), self.patience * ideal_s, np.maximum(due - arrival, ROUNDING))
+        limit_s = np.where(np.isnan(due), self.patience * ideal_s, np.maximum(due - arrival, SECONDS))
         worth = _utility(self.utility, limit_s)(snapshot.now_s - arrival + left_s)
         return np.where(np.isfinite(left_s), worth * table.column(C.WEIGHT)[ranked], 0.0)
 
@@ -216,13 +216,13 @@ def _tried(beliefs: Told, row: int) -> tuple[int, int]:
     job = beliefs.snapshot.table.jobs[row]
     if not beliefs.apart(row):
         demands = _demands(beliefs, [row])
-        most = max(job.least_gpus, int(most_workers(demands, np.zeros(1))[0] + ROUNDING))
+        most = max(job.least_gpus, int(most_workers(demands, np.zeros(1))[0] + COUNT))
         return job.least_gpus + int(beliefs.curve(row)[job.least_gpus : most + 1].argmax()), 0
     speeds = beliefs.surface(row)
     demands = _demands(beliefs, [row])
     workers, servers = np.indices(speeds.shape).reshape(2, -1, 1)
     need = demands.worker * workers + demands.server * servers
-    fits = np.all(need <= demands.limit * (1 + ROUNDING), axis=1)
+    fits = np.all(need <= demands.limit * (1 + PART), axis=1)
     fits &= (workers[:, 0] >= job.least_gpus) & (servers[:, 0] >= 1)
     best = int(np.where(fits, speeds.reshape(-1), -1.0).argmax())
     return int(workers[best, 0]), int(servers[best, 0])

@@ -82,7 +82,7 @@ def _hand_out(options: Floats, pieces: Pieces, classes: Classes) -> Floats:
 
 
 def _corners(menus: Menus, job: int, integer: bool) -> Floats:
-    """Rules (cpus, memory, value) of one job worth considering, best value first."""
+    """Options (cpus, memory, value) of one job worth considering, best value first."""
     options = np.column_stack([menus.cpus[job], menus.memory_gb[job], menus.value[job]])
     options = _undominated(options[np.isfinite(options[:, 2])])
     above, below = np.split(options, [np.sum(options[:, 2] >= menus.floor[job] - PART)])

@@ -13,10 +13,10 @@ from trainyard.model.job import Job
 from trainyard.model.speed.sensitivity import Ladder, Rungs
 from trainyard.model.tolerance import PART
 from trainyard.policy.stages import Changes
+from trainyard.state.room import Parts
 from trainyard.state.snapshot import Snapshot
 
 new_share = partial(tuple.__new__, Share)  # like Share._make, three times as quick
-Parts = list[tuple[int, int]]  # (node, GPUs)
 
 
 class Occupants:

@@ -15,12 +15,13 @@ import numpy as np
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.speed.sensitivity import Ladder
 from trainyard.policy.tune.synergy.amounts_program import Menus, best_shares
-from trainyard.policy.tune.synergy.occupants import Occupants, Parts
+from trainyard.policy.tune.synergy.occupants import Occupants
 from trainyard.policy.tune.synergy.rounding import round_placement
 from trainyard.policy.tune.synergy.seats_program import place_shares
 from trainyard.policy.tune.synergy.share_out import share_out, speed_at
 from trainyard.policy.tune.synergy.stage import SynergyTune
 from trainyard.solve.program import Rows, maximise
+from trainyard.state.room import Parts
 
 WORTHWHILE = 1e-6  # sum of relative speeds
 
@@ -148,9 +149,8 @@ def _take_seats(occupants: Occupants) -> bool:
             room_gpus[node] += gpus
         of = {-1 if occupants.shared[node] else int(nodes.kind[node]) for node, _ in parts}
         kinds.setdefault(of.pop() if len(of) == 1 else -1, []).append(i)
-    elsewhere = kinds.pop(
-        -1, []
-    )  # on unlike nodes, or with jobs that are no occupants: they stay as they are
+    # Jobs on unlike nodes, or beside jobs whose CPUs and memory are fixed, stay as they are.
+    elsewhere = kinds.pop(-1, [])
     answered = [_seat_kind(occupants, kind, who, elsewhere, room_gpus) for kind, who in kinds.items()]
     return any(answered)
 

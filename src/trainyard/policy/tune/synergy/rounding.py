@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from trainyard.model.arrays import Ints
+from trainyard.model.arrays import Ints, Mask
 from trainyard.model.tolerance import WHOLE_COUNT
 from trainyard.policy.tune.synergy.seats_program import Fractions
 from trainyard.state.room import Parts, fewest_nodes, levels_of, total, within
-
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from trainyard.model.tolerance import CPUS_GB, FINE_PART, PART
 from trainyard.policy.size.growth import best_first
 from trainyard.policy.tune.synergy.occupants import Occupants
 
-Room = tuple[float, float]  # CPUs and memory, as parts of the node
+Spare = tuple[float, float]  # CPUs and memory, as parts of the node
 WHOLE = (1.0, 1.0)
 
 
@@ -69,14 +69,14 @@ def _reclaim(occupants: Occupants, members: dict[int, list[tuple[int, int]]], sh
             occupants.places[i] = place
 
 
-def worth(seats: list[Seat], room: Room = WHOLE) -> float:
+def worth(seats: list[Seat], room: Spare = WHOLE) -> float:
     """Sum of relative speeds if these jobs share a node."""
     places = [float(seat.ladder.top) for seat in seats]
     squeeze(seats, places, room)
     return sum(speed_at(seat.ladder, place) for seat, place in zip(seats, places, strict=True))
 
 
-def squeeze(seats: list[Seat], places: list[float], room: Room = WHOLE) -> None:
+def squeeze(seats: list[Seat], places: list[float], room: Spare = WHOLE) -> None:
     """Take back what the node lacks, always where it costs least speed."""
     short_cpus, short_memory = _shortage(seats, places, room)
     lack = (False, False)
@@ -117,7 +117,7 @@ def _cheapest(steps: list[Descent | None], short_cpus: float, short_memory: floa
     return best, part
 
 
-def _shortage(seats: list[Seat], places: list[float], room: Room) -> tuple[float, float]:
+def _shortage(seats: list[Seat], places: list[float], room: Spare) -> tuple[float, float]:
     cpus, memory = -room[0], -room[1]
     for seat, place in zip(seats, places, strict=True):
         share_cpus, share_memory = seat.ladder.at(place)
@@ -179,11 +179,11 @@ def _hand_out(occupants: Occupants, members: dict[int, list[tuple[int, int]]]) -
         if cpus[node] <= CPUS_GB and memory[node] <= CPUS_GB:
             continue
         hopeful = [
-            (-_gain(occupants, i), i)
+            (i, _rise(occupants, i))
             for i, _ in members[node]
             if i in low and _may_rise(occupants, i, cpus[node], memory[node])
         ]
-        best_first(hopeful, lambda i: -_gain(occupants, i) if _climb(occupants, i, cpus, memory) else None)
+        best_first(hopeful, lambda i, _: _rise(occupants, i) if _climb(occupants, i, cpus, memory) else None)
 
 
 def _may_rise(occupants: Occupants, i: int, cpus: float, memory: float) -> bool:
@@ -195,11 +195,11 @@ def _may_rise(occupants: Occupants, i: int, cpus: float, memory: float) -> bool:
     return (cpus > CPUS_GB or not more_cpus) and (memory > CPUS_GB or not more_memory)
 
 
-def _gain(occupants: Occupants, i: int) -> float:
-    """Speed gained per proportional share of CPUs and memory on the way to the next rung."""
+def _rise(occupants: Occupants, i: int) -> tuple[float]:
+    """The way to the next rung: the more speed it gains per proportional share, the lower its rank."""
     ladder, k = occupants.ladders[i], int(occupants.places[i])
     cost = ladder.cpus[k + 1] - ladder.cpus[k] + ladder.memory[k + 1] - ladder.memory[k]
-    return (ladder.speed[k + 1] - ladder.speed[k]) / max(cost, PART)
+    return ((ladder.speed[k] - ladder.speed[k + 1]) / max(cost, PART),)
 
 
 def _climb(occupants: Occupants, i: int, cpus: list[float], memory: list[float]) -> bool:

@@ -19,7 +19,7 @@ from trainyard.policy.types.market.menus import Offer, all_configs
 from trainyard.policy.types.market.rings import Rings
 
 BLOCK = 2_000_000  # numbers looked at in one go: beyond that the cache is too small
-FEW = 2_000  # configurations that are all listed where jobs are placed one by one
+ALL_LISTED_UP_TO = 2_000  # configurations that are all listed where jobs are placed one by one
 
 
 class ClosedForm:
@@ -48,7 +48,7 @@ class ClosedForm:
 
         All of them if they are few, else such of two types.
         """
-        few = np.prod(np.minimum(room, self.rings.most) + 1.0) <= FEW
+        few = np.prod(np.minimum(room, self.rings.most) + 1.0) <= ALL_LISTED_UP_TO
         every = all_configs(room, self.rings.most) if few else self._two_types(job, prices)
         every = np.concatenate([self.costs.held[job][None], every])
         every = np.unique(every[(every <= room).all(axis=1) & every.any(axis=1)], axis=0)

@@ -57,7 +57,7 @@ class Master:
     def mixture(self) -> Mixture:
         """Return the best mixture, starting from where the last one ended."""
         best = self.program.best()
-        assert best is not None  # nobody need run
+        assert best is not None  # that no job runs is always possible
         duals = best.duals * self.scale
         prices = np.maximum(-duals[self.jobs :], 0.0)
         return Mixture(best.x, prices, duals[: self.jobs], best.cost * self.scale)

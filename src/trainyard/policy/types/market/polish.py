@@ -16,7 +16,7 @@ from trainyard.model.tolerance import PART
 from trainyard.policy.types.market.costs import Costs
 from trainyard.policy.types.market.pairs import trade_pairs
 
-FEW = 64  # jobs up to which all pairs trade besides
+ALL_PAIRS_UP_TO = 64  # jobs up to which all pairs trade besides
 PASSES = 20
 SERVED = 1e300  # what it is worth that a job which must run can do so: more than anything, yet can be added
 
@@ -51,7 +51,7 @@ def polish(costs: Costs, mix: Ints, resize: bool = True) -> Ints:
     mix = mix.copy()
     if costs.jobs:
         _Polish(costs, mix, resize).run()
-        for _ in range(PASSES if resize and costs.jobs <= FEW else 0):
+        for _ in range(PASSES if resize and costs.jobs <= ALL_PAIRS_UP_TO else 0):
             if not trade_pairs(costs, mix):
                 break
             _Polish(costs, mix, resize).run()

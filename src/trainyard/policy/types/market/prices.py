@@ -24,7 +24,7 @@ from trainyard.policy.types.market.polish import polish
 ROUNDS = 60
 CLOSE = 1e-3  # of the cost: an assignment this close to the bound is left as it is, unless `exact`
 SMALL = 48  # jobs up to which all are chosen for anew in the end
-FEW, ENOUGH = 30, 1500  # configurations of each job that are looked at then, at least; and of all jobs
+LEAST_EACH, ENOUGH = 30, 1500  # configurations of each job that are looked at then, at least; and of all jobs
 QUICK, NODES = 100, 20_000  # nodes of the search tree, without and with `exact`
 LADDER = 2.0 ** np.arange(-3, 4)  # multiples of the first guess at prices that first offers are made at
 
@@ -157,7 +157,7 @@ def _rounded(costs: Costs, pricing: Pricing, cleared: Cleared) -> tuple[Ints, in
     mixed = np.setdiff1d(np.arange(costs.jobs), columns.jobs[whole])
     if mixed.size:
         room = costs.capacity - mix.sum(axis=0)
-        mix[mixed] = _best_choice(pricing, cleared, mixed, room, np.full(len(mixed), np.inf), FEW)
+        mix[mixed] = _best_choice(pricing, cleared, mixed, room, np.full(len(mixed), np.inf), LEAST_EACH)
     return mix, int(mixed.size)
 
 
@@ -173,7 +173,7 @@ def _improved(costs: Costs, pricing: Pricing, cleared: Cleared, mix: Ints, exact
         return mix
     paid = pricing.cheapest(cleared.prices).bound + gap * (1 + PART)
     every_job = np.arange(costs.jobs)
-    few = None if exact else max(FEW, ENOUGH // costs.jobs)
+    few = None if exact else max(LEAST_EACH, ENOUGH // costs.jobs)
     best = _best_choice(pricing, cleared, every_job, costs.capacity, paid, few)
     return best if costs.total(best) < cost else mix
 
@@ -199,7 +199,7 @@ def _best_choice(
         alone = np.flatnonzero(configs.sum(axis=1) <= 1)  # so that there is always a choice
         near = np.union1d(near, alone)
         menus.append((configs[near], np.minimum(cost[near], cleared.master.out)))
-    if len(jobs) <= 3 and few == FEW:
+    if len(jobs) <= 3 and few == LEAST_EACH:
         return _tried(menus, room)
     master = Master(len(jobs), room, cleared.master.scale, cleared.master.out)
     for at, (configs, cost) in enumerate(menus):

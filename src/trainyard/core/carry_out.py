@@ -1,0 +1,130 @@
+"""Carrying plans out: jobs start as soon as nobody is left on their nodes, are retuned in place, or stop."""
+
+from __future__ import annotations
+
+from trainyard.core.events import Instruction, Retune, Start, Stop
+from trainyard.core.progress import lr_factor, note_checkpoint, settle
+from trainyard.core.record import Record
+from trainyard.core.states import AFTER, State
+from trainyard.core.story import Story
+from trainyard.errors import InputError, TransitionError
+from trainyard.model.allocation import Allocation
+from trainyard.model.job import Job
+from trainyard.model.rules import Rules
+from trainyard.model.speed import SpeedModel
+from trainyard.state.jobs import Column, JobTable
+from trainyard.state.snapshot import Snapshot
+
+# Python 3.11 looks members of classes up slowly, and these are needed all the time.
+RUNNING, STOPPING = State.RUNNING, State.STOPPING
+REMAINING, RATE, SINCE, RESTARTS = Column.REMAINING, Column.RATE, Column.SINCE, Column.RESTARTS
+
+
+class Carrier:
+    """The part of a yard that turns its target into instructions, as the nodes come free."""
+
+    rules: Rules
+    speed: SpeedModel
+    story: Story
+    table: JobTable
+    records: dict[str, Record]
+    target: dict[str, Allocation]
+    pending: dict[str, None]
+    _leaving: dict[str, int]
+    _view: Snapshot
+    _out: list[Instruction]
+
+    def _start_pending(self, now: float) -> None:
+        pending, records, target, leaving = self.pending, self.records, self.target, self._leaving
+        for job_id in list(pending):
+            allocation = target[job_id]
+            if leaving and self._blocked(allocation):
+                continue
+            record = records[job_id]
+            if record.state is not STOPPING:
+                del pending[job_id]
+                if record.state is RUNNING:
+                    self._retune(record, allocation, now)
+                else:
+                    self._start(record, allocation, now)
+
+    def _blocked(self, allocation: Allocation) -> bool:
+        """Whether some job is still stopping on one of its nodes."""
+        leaving = self._leaving
+        for share in allocation.shares:  # noqa: SIM110 - any() over a generator takes three times as long
+            if share[0] in leaving:
+                return True
+        return False
+
+    def _start(self, record: Record, allocation: Allocation, now: float) -> None:
+        first = record.first_start_s is None
+        stall_s = self.rules.start_s if first else self._view.restart_cost(record.job)
+        cells, row = self.table.cells, self.table.row_of[record.job.job_id]
+        factor = 1.0
+        if first:
+            record.first_start_s = now
+        else:
+            cells[RESTARTS][row] += 1
+            factor = lr_factor(record, allocation.gpus)
+        record.trained_with = allocation.gpus
+        record.occupies = allocation
+        rate = self._rate(record.job, allocation)
+        cells[RATE][row] = rate
+        cells[SINCE][row] = record.run_since_s = now + stall_s
+        record.saved = left = cells[REMAINING][row]
+        self._change(record, RUNNING, now, "started" if first else "resumed", allocation)
+        self._out.append(Start(record.job.job_id, allocation, rate, now + stall_s + left / rate, factor))
+
+    def _rate(self, job: Job, allocation: Allocation) -> float:
+        rate = self.speed.rate(job, allocation)
+        if not rate > 0:
+            where = ", ".join(f"{share.gpus} GPUs of {share.node}" for share in allocation.shares)
+            raise InputError(
+                f"job {job.job_id}: its profile gives 0 samples/s on {where}; it would never end"
+            )
+        return rate
+
+    def _retune(self, record: Record, allocation: Allocation, now: float) -> None:
+        """CPUs or memory change under the same workers: free, and at once."""
+        note_checkpoint(self.table, record, now)
+        left = settle(self.table, self._view.observed, record, now)
+        rate = self._rate(record.job, allocation)
+        record.occupies = allocation
+        cells, row = self.table.cells, self.table.row_of[record.job.job_id]
+        cells[RATE][row] = rate
+        self._change(record, RUNNING, now, "CPUs or memory change", allocation)
+        self._out.append(Retune(record.job.job_id, allocation, rate, cells[SINCE][row] + left / rate))
+
+    def _stop(self, record: Record, now: float, cause: str) -> None:
+        settle(self.table, self._view.observed, record, now)
+        self.table.cells[RATE][self.table.row_of[record.job.job_id]] = 0.0
+        self._change(record, STOPPING, now, cause, record.occupies)
+        assert record.occupies is not None
+        record.stopping = True
+        for share in record.occupies.shares:
+            self._leaving[share.node] = self._leaving.get(share.node, 0) + 1
+        self._out.append(Stop(record.job.job_id))
+
+    def _vacate(self, record: Record) -> bool:
+        """The job's processes are gone from its nodes; return whether another job may wait for that."""
+        occupied, opened = record.occupies, False
+        if occupied is not None and record.stopping:
+            for share in occupied.shares:
+                left = self._leaving[share.node] - 1
+                if left:
+                    self._leaving[share.node] = left
+                else:
+                    del self._leaving[share.node]
+                    opened = True
+        record.stopping = False
+        record.occupies = None
+        return opened
+
+    def _change(
+        self, record: Record, after: State, now: float, cause: str, allocation: Allocation | None = None
+    ) -> None:
+        before, job_id = record.state, record.job.job_id
+        if after not in AFTER[before]:
+            raise TransitionError(f"job {job_id} cannot go from {before} to {after}")
+        record.state = after
+        self.story.append((now, job_id, before, after, cause, allocation))
