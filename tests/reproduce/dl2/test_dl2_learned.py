@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from trainyard.learn import training
 from trainyard.learn.settings.paper_jobs import SETTINGS
 from trainyard.reproduce.dl2 import learned
 from trainyard.reproduce.dl2.learning import Learning
@@ -14,9 +13,8 @@ TINY = (("rows", 4), ("group", 2), ("decisions", 24), ("leg", 1), ("minibatch", 
 
 @pytest.fixture
 def small(monkeypatch):
-
-    monkeypatch.setattr(training, "VALIDATION", 2)
-    monkeypatch.setattr(training, "JUDGED", 2)
+    monkeypatch.setattr("trainyard.learn.training.VALIDATION", 2)
+    monkeypatch.setattr("trainyard.learn.training.JUDGED", 2)
     budget = {"iterations": 2, "decisions": 500, "changes": TINY}
     monkeypatch.setattr(learned, "QUICK", budget)
 
