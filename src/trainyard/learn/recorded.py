@@ -42,7 +42,7 @@ class Learner(Trainer):
     recorded: Recorded | None = None
 
     def elsewhere(self, rollout: Rollout) -> list[Rollout]:
-        """Return some decisions of the run, at what they are worth by the values of now."""
+        """Return a sample of the run's decisions, judged with the current value network."""
         if self.recorded is None:
             return []
         first, rewards, taken, slot = self.recorded

@@ -51,10 +51,8 @@ class Doubling(Size):
         for j, size in trials.items():
             first = options[j][0]
             options[j] = (first, size) if size > first else (first,)
-        target = double(options, paces, left.tolist(), snapshot.up_gpus)
-        if self.hysteresis:
-            settle(beliefs, ranked, target, frozenset(trials))
-        return Sizes(target)
+        sizes = Sizes(double(options, paces, left.tolist(), snapshot.up_gpus))
+        return settle(beliefs, ranked, sizes, frozenset(trials)) if self.hysteresis else sizes
 
     def smaller(self, job: Job, gpus: int) -> Iterator[int]:
         """Sizes that an all-reduce likes."""

@@ -7,6 +7,7 @@ import numpy as np
 from trainyard.model.arrays import Floats, Ints, Mask
 from trainyard.model.tolerance import PART
 from trainyard.policy.size.growth import tasks_of
+from trainyard.policy.stages import Sizes
 from trainyard.state.beliefs import Beliefs
 from trainyard.state.capacity import up_capacity
 from trainyard.state.jobs import Column
@@ -14,11 +15,9 @@ from trainyard.state.jobs import Column
 C = Column
 
 
-def settle(
-    beliefs: Beliefs, ranked: Ints, gpus: Ints, trials: frozenset[int], servers: Ints | None = None
-) -> None:
-    """Put running jobs back to what they hold where a change does not pay. Trials go on regardless."""
-    snapshot = beliefs.snapshot
+def settle(beliefs: Beliefs, ranked: Ints, sizes: Sizes, trials: frozenset[int] = frozenset()) -> Sizes:
+    """Return the sizes, but of running jobs what they hold where a change does not pay. Trials go on."""
+    snapshot, gpus, servers = beliefs.snapshot, sizes.gpus, sizes.servers
     held, has = _held(beliefs, ranked, servers)
     loss_s, restart_s = np.zeros(ranked.size), np.zeros(ranked.size)
     moves: Mask = (held > 0) & (gpus > 0) & (held != gpus)
@@ -37,16 +36,15 @@ def settle(
         elif before > 0 and after > 0:
             loss_s[j] = beliefs.left[row] * (1.0 / after - 1.0 / before)
     if not moves.any():
-        return
+        return sizes
     parts = _parts(beliefs, ranked)
     serve = (held, gpus) if servers is None else (has, servers)  # as many as workers, if none are told
     holds, wants = (
         w[:, None] * parts[:, 0] + p[:, None] * parts[:, 1] for w, p in zip((held, gpus), serve, strict=True)
     )
     stay = kept(moves, holds, wants, loss_s + restart_s)
-    gpus[stay] = held[stay]
-    if servers is not None:
-        servers[stay] = has[stay]
+    had = None if servers is None else np.where(stay, has, servers)
+    return sizes._replace(gpus=np.where(stay, held, gpus), servers=had)
 
 
 def _parts(beliefs: Beliefs, ranked: Ints) -> Floats:

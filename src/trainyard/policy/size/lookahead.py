@@ -40,10 +40,8 @@ class Lookahead(Size):
         """Return GPUs and servers for each ranked row."""
         beliefs = Told(snapshot)
         target = look_ahead(growers_of(beliefs, ranked), self.ahead)
-        gpus, servers = target[:, 0], target[:, 1]
-        if self.hysteresis:
-            settle(beliefs, ranked, gpus, frozenset(), servers)
-        return Sizes(gpus, servers)
+        sizes = Sizes(*target.T)
+        return settle(beliefs, ranked, sizes) if self.hysteresis else sizes
 
 
 def look_ahead(growers: list[Grower], ahead: int) -> Ints:

@@ -57,11 +57,11 @@ class Optimus(Size):
         beliefs: Beliefs = Told(snapshot) if self.explorer is None else Learned(snapshot, losses=True)
         trials = self._trials(beliefs, ranked)
         target = one_by_one(growers_of(beliefs, ranked), beliefs.left[ranked].tolist(), trials)
-        gpus, servers = target[:, 0], target[:, 1]
-        if self.hysteresis:
-            on_trial = frozenset(j for j, trial in trials.items() if trial == tuple(target[j]))
-            settle(beliefs, ranked, gpus, on_trial, servers)
-        return Sizes(gpus, servers)
+        sizes = Sizes(*target.T)
+        if not self.hysteresis:
+            return sizes
+        on_trial = frozenset(j for j, trial in trials.items() if trial == tuple(target[j]))
+        return settle(beliefs, ranked, sizes, on_trial)
 
     def wakes(self, snapshot: Snapshot, changes: Changes) -> Wakes:
         """Return when trials end."""

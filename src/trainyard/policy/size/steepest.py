@@ -49,10 +49,8 @@ class Steepest(Size):
             for grower, work in zip(growers, left, strict=True)
         ]
         target = steepest(growers, losses, self.ahead)
-        gpus, servers = target[:, 0], target[:, 1]
-        if self.hysteresis:
-            settle(beliefs, ranked, gpus, frozenset(), servers)
-        return Sizes(gpus, servers)
+        sizes = Sizes(*target.T)
+        return settle(beliefs, ranked, sizes) if self.hysteresis else sizes
 
 
 def losses_of(speeds: Floats, work: float, round_s: float | None) -> Floats:

@@ -169,6 +169,5 @@ def _fitting(slots: Slots, actions: Ints) -> int:
 def settled(snapshot: Snapshot, ranked: Ints, sizes: Sizes) -> Sizes:
     """Leave jobs as they are where a restart costs more than the new size brings."""
     jobs = snapshot.table.jobs
-    if any(snapshot.restart_cost(jobs[row]) for row in ranked.tolist()):
-        settle(Told(snapshot), ranked, sizes.gpus, frozenset(), sizes.servers)
-    return sizes
+    costs = any(snapshot.restart_cost(jobs[row]) for row in ranked.tolist())
+    return settle(Told(snapshot), ranked, sizes) if costs else sizes

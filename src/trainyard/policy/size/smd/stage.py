@@ -66,8 +66,8 @@ class Smd(Size):
     def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
         """Return GPUs and servers for each ranked row; 0 where a job is not admitted."""
         beliefs = Told(snapshot)
-        gpus, servers = self._numbers(beliefs, ranked)
-        settle(beliefs, ranked, gpus, frozenset(), servers)
+        gpus, servers, *_ = settle(beliefs, ranked, Sizes(*self._numbers(beliefs, ranked)))
+        assert servers is not None
         worth = self._worth(beliefs, ranked, gpus, servers)
         weights, capacity = self._weights(beliefs, ranked, gpus, servers)
         admitted = self._outer(worth, weights, capacity)

@@ -207,14 +207,17 @@ def _climb(occupants: Occupants, i: int, cpus: list[float], memory: list[float])
     ladder, place = occupants.ladders[i], occupants.places[i]
     k = int(place)
     rise_cpus, rise_memory = ladder.cpus[k + 1] - ladder.cpus[k], ladder.memory[k + 1] - ladder.memory[k]
-    far, per_gpu = k + 1 - place, occupants.snapshot.nodes.share_per_gpu
+    rest, per_gpu = k + 1 - place, occupants.snapshot.nodes.share_per_gpu
+    far = rest
     units = [(node, gpus * per_gpu[node][0], gpus * per_gpu[node][1]) for node, gpus in occupants.parts[i]]
     for node, unit_cpus, unit_memory in units:
         for rise, left in ((rise_cpus * unit_cpus, cpus[node]), (rise_memory * unit_memory, memory[node])):
             if rise > 0:
                 far = min(far, max(left, 0.0) / rise)
-    whole = far >= k + 1 - place
-    if not whole and (not ladder.between[k] or far < PART):
+    whole = far > rest - PART
+    if whole:
+        far = rest  # a node that lacks no more than rounding has room
+    elif not ladder.between[k] or far < PART:
         return False
     occupants.places[i] = _snap(place + far)
     for node, unit_cpus, unit_memory in units:
