@@ -11,6 +11,7 @@ from hypothesis import settings
 
 from trainyard.cli.main import run
 from trainyard.core.validate import validate
+from trainyard.errors import InputError
 from trainyard.model.cluster import Cluster
 from trainyard.model.job import Job
 from trainyard.model.profile import Compute, Demand, Loss, Profile, Sync
@@ -56,6 +57,20 @@ def pytest_ignore_collect(collection_path, config) -> bool | None:
     if config.option.markexpr != WITHOUT_TORCH or collection_path.suffix != ".py":
         return None
     return WHOLE_MODULE in collection_path.read_text() or None
+
+
+def complaint(function, *arguments, **more) -> str:
+    """Return the one line that says what is wrong with the input."""
+    with pytest.raises(InputError) as caught:
+        function(*arguments, **more)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def complaint_about(path, content, load, *arguments) -> str:
+    """Return the one line that says what is wrong with a file of this content, its folder left out."""
+    path.write_text(content)
+    return complaint(load, path, *arguments).replace(f"{path.parent}/", "")
 
 
 def unexpected_skips(config) -> list[str]:

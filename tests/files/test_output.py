@@ -7,18 +7,9 @@ import stat
 import subprocess
 import sys
 
-import pytest
-
-from trainyard.errors import InputError
+from conftest import complaint
 from trainyard.files.cluster import load_cluster
 from trainyard.files.output import prepare_out_dir, write_bytes_atomic, write_text_atomic
-
-
-def message_of(function, *arguments):
-    with pytest.raises(InputError) as caught:
-        function(*arguments)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
 
 
 def test_pydantic_is_imported_only_when_a_file_is_read():
@@ -29,15 +20,15 @@ def test_pydantic_is_imported_only_when_a_file_is_read():
 
 def test_paths_that_cannot_be_read(tmp_path):
     (tmp_path / "lab.yaml").write_text("x")
-    assert message_of(load_cluster, tmp_path) == f"{tmp_path}: this is a directory; name a file"
-    near = message_of(load_cluster, tmp_path / "lba.yaml")
+    assert complaint(load_cluster, tmp_path) == f"{tmp_path}: this is a directory; name a file"
+    near = complaint(load_cluster, tmp_path / "lba.yaml")
     assert near == f"{tmp_path}/lba.yaml: there is no such file; did you mean '{tmp_path}/lab.yaml'?"
-    assert message_of(load_cluster, tmp_path / "zz").endswith("zz: there is no such file; check the path")
-    nowhere = message_of(load_cluster, tmp_path / "no" / "c.yaml")
+    assert complaint(load_cluster, tmp_path / "zz").endswith("zz: there is no such file; check the path")
+    nowhere = complaint(load_cluster, tmp_path / "no" / "c.yaml")
     assert nowhere.endswith(f"there is no such file; its directory '{tmp_path}/no' does not exist either")
-    below = message_of(load_cluster, tmp_path / "lab.yaml" / "c.yaml")
+    below = complaint(load_cluster, tmp_path / "lab.yaml" / "c.yaml")
     assert below.endswith("cannot be read: Not a directory; check the path")
-    assert message_of(load_cluster, "/proc/self/mem").startswith("/proc/self/mem: cannot be read: ")
+    assert complaint(load_cluster, "/proc/self/mem").startswith("/proc/self/mem: cannot be read: ")
 
 
 def test_writing_replaces_the_whole_file(tmp_path):
@@ -76,7 +67,7 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full_disk)
-    assert message_of(write_text_atomic, path, "new") == f"{path}: cannot be written: No space left on device"
+    assert complaint(write_text_atomic, path, "new") == f"{path}: cannot be written: No space left on device"
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["out.txt"]
 
@@ -84,13 +75,13 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path, monkeypatch):
 def test_paths_that_cannot_be_written(tmp_path):
     (tmp_path / "file").touch()
     assert (
-        message_of(write_text_atomic, tmp_path, "x")
+        complaint(write_text_atomic, tmp_path, "x")
         == f"{tmp_path}: this is a directory; name a file to write"
     )
-    nowhere = message_of(write_text_atomic, tmp_path / "no" / "x", "x")
+    nowhere = complaint(write_text_atomic, tmp_path / "no" / "x", "x")
     assert nowhere == f"{tmp_path}/no/x: there is no directory '{tmp_path}/no'; create it first"
-    assert "cannot be written: Not a directory" in message_of(write_text_atomic, tmp_path / "file" / "x", "x")
-    assert message_of(write_text_atomic, "/proc/x", "x").startswith("/proc/x: cannot be written: ")
+    assert "cannot be written: Not a directory" in complaint(write_text_atomic, tmp_path / "file" / "x", "x")
+    assert complaint(write_text_atomic, "/proc/x", "x").startswith("/proc/x: cannot be written: ")
 
 
 def test_output_directories(tmp_path):
@@ -101,7 +92,7 @@ def test_output_directories(tmp_path):
     (tmp_path / "file").touch()
     for path in (tmp_path / "file", tmp_path / "file" / "x"):
         right = f"{path}: this is a file, or below one; name a directory for the output"
-        assert message_of(prepare_out_dir, path) == right
-    refused = message_of(prepare_out_dir, "/proc/x")
+        assert complaint(prepare_out_dir, path) == right
+    refused = complaint(prepare_out_dir, "/proc/x")
     assert refused.startswith("/proc/x: no files can be written here: ")
     assert refused.endswith("; name another directory")

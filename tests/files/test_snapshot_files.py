@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from conftest import complaint_about
 from trainyard.errors import InputError
 from trainyard.files.failures import load_failures
 from trainyard.files.snapshot import SnapshotJob, load_snapshot
@@ -167,13 +168,9 @@ WRONG = {
 @pytest.mark.parametrize("case", WRONG)
 def test_wrong_snapshots(tmp_path, case):
     data, message = WRONG[case]
-    path = tmp_path / "s.json"
-    path.write_text(json.dumps(data, indent=1))
-    with pytest.raises(InputError) as caught:
-        load_snapshot(path, ZOO)
-    assert "\n" not in str(caught.value)
-    assert str(caught.value).startswith(f"{path}, line ")
-    assert message in str(caught.value).replace(f"{tmp_path}/", "")
+    said = complaint_about(tmp_path / "s.json", json.dumps(data, indent=1), load_snapshot, ZOO)
+    assert said.startswith("s.json, line ")
+    assert message in said
 
 
 @pytest.mark.parametrize("profile", ["{5: 1, batch: 2}", "&p {sync: *p}", "[&l [*l]]"])
@@ -231,9 +228,4 @@ WRONG_FAILURES = {
 @pytest.mark.parametrize("case", WRONG_FAILURES)
 def test_wrong_failures(tmp_path, case):
     content, message = WRONG_FAILURES[case]
-    path = tmp_path / "f.csv"
-    path.write_text(content)
-    with pytest.raises(InputError) as caught:
-        load_failures(path, uniform_cluster(2))
-    assert "\n" not in str(caught.value)
-    assert message in str(caught.value).replace(f"{tmp_path}/", "")
+    assert message in complaint_about(tmp_path / "f.csv", content, load_failures, uniform_cluster(2))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import complaint
 from trainyard.errors import InputError
 from trainyard.profiling import contention, measure, turns
 from trainyard.profiling.contention import Usage, lost_share
@@ -44,11 +45,8 @@ def measured(code, seconds=0.01, **more):
     return measured_command(python(code), seconds, **more)
 
 
-def complaint(code, **more):
-    with pytest.raises(InputError) as caught:
-        measured(code, **more)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
+def said_of(code, **more):
+    return complaint(measured, code, **more)
 
 
 def is_alive(process):
@@ -133,18 +131,18 @@ def test_what_a_script_is_told():
 
 
 def test_a_crash_shows_its_last_line():
-    said = complaint(
+    said = said_of(
         "import sys\nprint('1 samples/s')\nsys.stderr.write('Traceback\\n')\nraise ValueError('boom')"
     )
     assert "exited with status 1: ValueError: boom; make it run by itself first" in said
     assert said.startswith("with 1 CPUs '")
-    assert "was killed by SIGKILL" in complaint("import os; os.kill(os.getpid(), 9)")
+    assert "was killed by SIGKILL" in said_of("import os; os.kill(os.getpid(), 9)")
 
 
 def test_silence_is_explained():
     how = "print a line such as '123.4 samples/s' about once a second"
-    assert complaint("print('hello')").endswith(f"ended without reporting a speed; {how}")
-    silent = complaint("import time; time.sleep(60)", patience_s=0.2)
+    assert said_of("print('hello')").endswith(f"ended without reporting a speed; {how}")
+    silent = said_of("import time; time.sleep(60)", patience_s=0.2)
     assert silent.endswith(f"reported no speed for 0.2 s; {how}")
 
 
@@ -192,7 +190,7 @@ def test_waiting_is_said(monkeypatch):
 
 
 def test_too_few_reports_are_explained():
-    said = complaint("print('5 samples/s\\n6 samples/s')")
+    said = said_of("print('5 samples/s\\n6 samples/s')")
     assert "ended after 2 reports, of which the first 2 are warm-up; let it run longer" in said
 
 
