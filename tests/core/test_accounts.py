@@ -7,7 +7,6 @@ import pytest
 from conftest import SERVED
 from trainyard.core.events import (
     DecisionDue,
-    Ended,
     JobCancelled,
     JobFinished,
     JobStopped,
@@ -16,11 +15,12 @@ from trainyard.core.events import (
     NodeRepaired,
     ProgressReported,
 )
-from trainyard.core.states import State
+from trainyard.core.instructions import Ended
 from trainyard.core.yard import Yard
 from trainyard.model.allocation import Allocation, Plan, Share
 from trainyard.model.cluster import Cluster, Node, uniform_cluster
 from trainyard.model.job import Job
+from trainyard.state.lifecycle import State
 
 ELASTIC = {"min_gpus": 1, "max_gpus": 4}
 

@@ -11,14 +11,10 @@ from trainyard.core.events import (
     JobFinished,
     JobStopped,
     JobSubmitted,
-    Kill,
     NodeFailed,
     NodeRepaired,
-    Retune,
-    Start,
-    Stop,
-    Wake,
 )
+from trainyard.core.instructions import Kill, Retune, Start, Stop, Wake
 from trainyard.core.validate import validate
 from trainyard.core.yard import Yard
 from trainyard.errors import InputError

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from trainyard.core.record import Record
 
 from conftest import SERVED
 from trainyard.core.progress import lr_factor, note_checkpoint, roll_back, settle
-from trainyard.core.record import Record
-from trainyard.core.states import State
 from trainyard.model.allocation import Allocation, Share
 from trainyard.model.job import Job
 from trainyard.state.jobs import Column, JobTable
+from trainyard.state.lifecycle import State
 from trainyard.state.observed import Observed
 
 C = Column

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from trainyard.core.states import State
 from trainyard.core.story import Change, Story
 from trainyard.model.allocation import Allocation, Share
 from trainyard.sim.result import Segment, segments
+from trainyard.state.lifecycle import State
 
 S = State
 HERE = Allocation((Share("n0", 2, 0, 6.0, 32.0),))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from trainyard.core.events import DecisionDue, JobSubmitted, NodeFailed
-from trainyard.core.states import State
 from trainyard.core.validate import validate
 from trainyard.core.yard import Yard
 from trainyard.errors import TrainyardError
@@ -13,6 +12,7 @@ from trainyard.model.allocation import Allocation, Plan, Share
 from trainyard.model.cluster import uniform_cluster
 from trainyard.model.job import Job
 from trainyard.state.jobs import Column
+from trainyard.state.lifecycle import State
 
 
 def held(gpus=2, node="GPU-0", cpus=None):

@@ -6,20 +6,15 @@ import pytest
 
 from trainyard.core.events import (
     DecisionDue,
-    Ended,
     JobCancelled,
     JobFinished,
     JobStopped,
     JobSubmitted,
-    Kill,
     NodeFailed,
     NodeRepaired,
     ProgressReported,
-    Retune,
-    Start,
-    Stop,
 )
-from trainyard.core.states import TERMINAL, TRANSITIONS, State
+from trainyard.core.instructions import Ended, Kill, Retune, Start, Stop
 from trainyard.core.validate import validate
 from trainyard.core.yard import Yard
 from trainyard.errors import PlanError, TrainyardError, TransitionError
@@ -29,6 +24,7 @@ from trainyard.model.job import Job
 from trainyard.model.rules import Rules
 from trainyard.policy.grammar import parse_policy
 from trainyard.state.jobs import Column
+from trainyard.state.lifecycle import TERMINAL, TRANSITIONS, State
 
 
 def yard_with(*jobs, policy="srtf", nodes=1, gpus=4, **costs):

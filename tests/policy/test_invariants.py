@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from conftest import APART, ORDERS, PROFILES, checked
 from trainyard.cli.output import jobs_csv
-from trainyard.core.states import State
 from trainyard.files.job_check import check_jobs
 from trainyard.model.cluster import Cluster, GpuType, Node
 from trainyard.model.job import Job
 from trainyard.policy.registry import ENTRIES
 from trainyard.sim.failures import Failure
+from trainyard.state.lifecycle import State
 
 SIZES = [
     "fixed",

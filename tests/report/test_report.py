@@ -17,7 +17,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from trainyard.core.states import State
 from trainyard.core.story import Story
 from trainyard.errors import InputError
 from trainyard.model.allocation import Allocation, Share
@@ -31,6 +30,7 @@ from trainyard.report.payload import payload
 from trainyard.report.png import legend_columns, write_pngs
 from trainyard.report.table import comparison_table, summary_table
 from trainyard.sim.result import Outcomes, Result, Segment, Timeline
+from trainyard.state.lifecycle import State
 
 # --- runs to report on -----------------------------------------------------------------------------------
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from conftest import checked, finishes
-from trainyard.core.states import State
 from trainyard.errors import InputError
 from trainyard.model.allocation import Plan
 from trainyard.model.cluster import uniform_cluster
@@ -15,6 +14,7 @@ from trainyard.policy.grammar import parse_policy
 from trainyard.policy.policy import Policy
 from trainyard.sim.clock import OUTCOMES, Simulator
 from trainyard.sim.failures import Failure
+from trainyard.state.lifecycle import State
 
 
 class Watching:

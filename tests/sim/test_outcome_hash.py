@@ -70,7 +70,9 @@ def jobs_of(count, seed):
             more |= {"cpus": 2.0 * gpus, "memory_gb": 8.0 * gpus}
         status = draw.choice(("", "", "", "failed"))
         duration = draw.choice((30, 60, 600, 600, draw.randrange(1, 20_000)))
-        job = Job(f"j{i}", float(at), gpus, duration_s=float(duration), status=status, checkpoint_s=600.0, **more)
+        job = Job(
+            f"j{i}", float(at), gpus, duration_s=float(duration), status=status, checkpoint_s=600.0, **more
+        )
         made.append(job)
     return made
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from trainyard.core.events import DecisionDue, JobSubmitted, NodeFailed, NodeRepaired, Start
+from trainyard.core.events import DecisionDue, JobSubmitted, NodeFailed, NodeRepaired
+from trainyard.core.instructions import Start
 from trainyard.core.yard import Yard
 from trainyard.model.cluster import Cluster, Node
 from trainyard.model.job import Job

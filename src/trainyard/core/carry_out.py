@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from trainyard.core.events import Instruction, Retune, Start, Stop
+from trainyard.core.instructions import RETUNE, START, STOP, Do
 from trainyard.core.progress import lr_factor, note_checkpoint, settle
-from trainyard.core.record import Record
-from trainyard.core.states import AFTER, State
 from trainyard.core.story import Story
 from trainyard.errors import InputError, TransitionError
 from trainyard.model.allocation import Allocation
 from trainyard.model.job import Job
 from trainyard.model.rules import Rules
 from trainyard.model.speed import SpeedModel
-from trainyard.state.jobs import Column, JobTable
+from trainyard.state.jobs import JobTable
+from trainyard.state.lifecycle import AFTER, State
+from trainyard.state.record import Record
 from trainyard.state.snapshot import Snapshot
 
 # Python 3.11 looks members of classes up slowly, and these are needed all the time.
 RUNNING, STOPPING = State.RUNNING, State.STOPPING
-REMAINING, RATE, SINCE, RESTARTS = Column.REMAINING, Column.RATE, Column.SINCE, Column.RESTARTS
 
 
 class Carrier:
@@ -32,7 +31,9 @@ class Carrier:
     pending: dict[str, None]
     _leaving: dict[str, int]
     _view: Snapshot
-    _out: list[Instruction]
+    out: list[Do]
+    _changed: list[Record]
+    _runs: int  # numbered so far
 
     def _start_pending(self, now: float) -> None:
         pending, records, target, leaving = self.pending, self.records, self.target, self._leaving
@@ -57,23 +58,21 @@ class Carrier:
         return False
 
     def _start(self, record: Record, allocation: Allocation, now: float) -> None:
-        first = record.first_start_s is None
-        stall_s = self.rules.start_s if first else self._view.restart_cost(record.job)
-        cells, row = self.table.cells, self.table.row_of[record.job.job_id]
-        factor = 1.0
-        if first:
-            record.first_start_s = now
+        gpus, factor = allocation.gpus, 1.0
+        if record.first_start_s is None:
+            record.first_start_s, since, cause = now, now + self.rules.start_s, "started"
         else:
-            cells[RESTARTS][row] += 1
-            factor = lr_factor(record, allocation.gpus)
-        record.trained_with = allocation.gpus
+            since, cause = now + self._view.restart_cost(record.job), "resumed"
+            record.restarts += 1
+            factor = lr_factor(record, gpus)
+        record.trained_with = gpus
         record.occupies = allocation
-        rate = self._rate(record.job, allocation)
-        cells[RATE][row] = rate
-        cells[SINCE][row] = record.run_since_s = now + stall_s
-        record.saved = left = cells[REMAINING][row]
-        self._change(record, RUNNING, now, "started" if first else "resumed", allocation)
-        self._out.append(Start(record.job.job_id, allocation, rate, now + stall_s + left / rate, factor))
+        record.rate = rate = self._rate(record.job, allocation)
+        record.since = record.run_since_s = since
+        record.saved = left = record.remaining
+        self._number_run(record)
+        self._change(record, RUNNING, now, cause, allocation)
+        self.out.append((START, record, allocation, rate, since + left / rate, factor))
 
     def _rate(self, job: Job, allocation: Allocation) -> float:
         rate = self.speed.rate(job, allocation)
@@ -84,26 +83,32 @@ class Carrier:
             )
         return rate
 
+    def _number_run(self, record: Record) -> None:
+        """What is said of earlier runs of the job, or of this one with what it had, is void from now on."""
+        self._runs = record.start = self._runs + 1
+        self._changed.append(record)
+
     def _retune(self, record: Record, allocation: Allocation, now: float) -> None:
         """CPUs or memory change under the same workers: free, and at once."""
-        note_checkpoint(self.table, record, now)
-        left = settle(self.table, self._view.observed, record, now)
-        rate = self._rate(record.job, allocation)
+        note_checkpoint(record, now)
+        left = settle(self._view.observed, record, now)
+        record.rate = rate = self._rate(record.job, allocation)
         record.occupies = allocation
-        cells, row = self.table.cells, self.table.row_of[record.job.job_id]
-        cells[RATE][row] = rate
+        self._number_run(record)
         self._change(record, RUNNING, now, "CPUs or memory change", allocation)
-        self._out.append(Retune(record.job.job_id, allocation, rate, cells[SINCE][row] + left / rate))
+        self.out.append((RETUNE, record, allocation, rate, record.since + left / rate))
 
     def _stop(self, record: Record, now: float, cause: str) -> None:
-        settle(self.table, self._view.observed, record, now)
-        self.table.cells[RATE][self.table.row_of[record.job.job_id]] = 0.0
+        settle(self._view.observed, record, now)
+        record.rate = 0.0
+        record.start = -1
+        self._changed.append(record)
         self._change(record, STOPPING, now, cause, record.occupies)
         assert record.occupies is not None
         record.stopping = True
         for share in record.occupies.shares:
             self._leaving[share.node] = self._leaving.get(share.node, 0) + 1
-        self._out.append(Stop(record.job.job_id))
+        self.out.append((STOP, record))
 
     def _vacate(self, record: Record) -> bool:
         """The job's processes are gone from its nodes; return whether another job may wait for that."""
@@ -123,7 +128,7 @@ class Carrier:
     def _change(
         self, record: Record, after: State, now: float, cause: str, allocation: Allocation | None = None
     ) -> None:
-        before, job_id = record.state, record.job.job_id
+        before, job_id = record.state, record.job_id
         if after not in AFTER[before]:
             raise TransitionError(f"job {job_id} cannot go from {before} to {after}")
         record.state = after

@@ -13,17 +13,17 @@ from trainyard.state.snapshot import Snapshot
 
 def check_plan(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) -> None:
     """Raise PlanError unless every change is a whole gang on nodes that have room for all of them."""
-    row_of, jobs, target = snapshot.table.row_of, snapshot.table.jobs, snapshot.target
+    of, target = snapshot.table.of, snapshot.target
     room: Left = {}
     for job_id, allocation in changes.items():
-        row = row_of.get(job_id)
-        if row is None:
+        record = of.get(job_id)
+        if record is None:
             raise PlanError(f"job {job_id} is not active and cannot be planned")
         before = target.get(job_id)
         if before is not None:
             _give(snapshot, before, room)
         if allocation is not None:
-            _take(snapshot, jobs[row], allocation, room)
+            _take(snapshot, record.job, allocation, room)
     for at, (gpus, cpus, memory_gb) in room.items():
         if gpus < 0 or cpus < -CPUS_GB or memory_gb < -CPUS_GB:
             raise _over_allocated(snapshot.nodes.ids[at], room[at])

@@ -1,12 +1,11 @@
-"""What goes into the core (events) and what comes out (instructions): plain data."""
+"""What goes into the core: events, as plain data."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trainyard.core.states import State
-from trainyard.model.allocation import Allocation
 from trainyard.model.job import Job
+from trainyard.state.lifecycle import State
 
 
 @dataclass(slots=True)
@@ -85,69 +84,3 @@ Event = (
     | NodeRepaired
     | DecisionDue
 )
-
-
-@dataclass(slots=True)
-class Start:
-    """Start the job (again) with this allocation; by the speed model it will be done at `finish_s`.
-
-    A job whose batch grew with its workers since its last run multiplies its learning rate by `lr_factor`
-    (linear scaling, Goyal et al. 2017).
-    """
-
-    job_id: str
-    allocation: Allocation
-    samples_per_s: float
-    finish_s: float
-    lr_factor: float = 1.0
-
-
-@dataclass(slots=True)
-class Retune:
-    """Give a running job other CPUs or memory, same workers."""
-
-    job_id: str
-    allocation: Allocation
-    samples_per_s: float
-    finish_s: float
-
-
-@dataclass(slots=True)
-class Stop:
-    """Checkpoint and stop the job, then report JobStopped."""
-
-    job_id: str
-
-
-@dataclass(slots=True)
-class Kill:
-    """End what is left of a job's processes; nothing more is expected of it."""
-
-    job_id: str
-
-
-@dataclass(slots=True)
-class Wake:
-    """Raise DecisionDue at this time if the job has been running all along."""
-
-    job_id: str
-    time_s: float
-
-
-@dataclass(slots=True)
-class Ended:
-    """A job left the yard; this is all that is kept of it besides its story."""
-
-    job: Job
-    state: State
-    finish_s: float
-    first_start_s: float | None
-    ideal_s: float
-    fair_s: float
-    gpu_s: float
-    restarts: int
-    preemptions: int
-    undone: float = 0.0  # part of its work
-
-
-Instruction = Start | Retune | Stop | Kill | Wake | Ended

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from trainyard.core.events import DecisionDue, Instruction, JobStopped, JobSubmitted, Retune, Start, Stop
+from trainyard.core.events import DecisionDue, JobStopped, JobSubmitted
+from trainyard.core.instructions import Instruction, Retune, Start, Stop
 from trainyard.core.yard import Yard
 from trainyard.files.snapshot import SnapshotJob, SnapshotSpec
 from trainyard.model.allocation import Allocation, Plan
 from trainyard.policy.choose.reasons import waiting_reasons
 from trainyard.policy.policy import Policy
-from trainyard.state.jobs import Column
 from trainyard.state.snapshot import Snapshot
-
-C = Column
 
 
 class Replaceable:
@@ -56,19 +54,18 @@ def restore(spec: SnapshotSpec) -> tuple[Yard, Replaceable]:
 
 
 def _set_progress(yard: Yard, entry: SnapshotJob) -> None:
-    data, row = yard.table.data, yard.table.row_of[entry.job.job_id]
-    data[C.ATTAINED, row] = entry.attained_gpu_s
+    record = yard.records[entry.job.job_id]
+    record.attained = entry.attained_gpu_s
     if entry.remaining_samples is not None:
-        data[C.REMAINING, row] = entry.remaining_samples
+        record.remaining = entry.remaining_samples
     elif entry.remaining_s is not None:
-        data[C.REMAINING, row] = entry.remaining_s * data[C.REFERENCE_RATE, row]
+        record.remaining = entry.remaining_s * record.reference_rate
 
 
 def answer(spec: SnapshotSpec, policy: Policy, ask: Callable[[Snapshot], Plan]) -> Answer:
     """Ask for a decision of the policy on a snapshot and describe the outcome."""
     yard, decide = restore(spec)
     decide.ask, now_s = ask, spec.now_s
-    yard.snapshot(now_s).still = False  # what is there was not this policy's decision
     predicted = {i.job_id: i for i in _settle(yard, yard.handle(DecisionDue(now_s)), now_s)}
     plan = {
         job_id: describe(yard, job_id, allocation, predicted.get(job_id), now_s)
@@ -92,11 +89,9 @@ def describe(
     yard: Yard, job_id: str, allocation: Allocation, change: Start | Retune | None, now_s: float
 ) -> dict[str, object]:
     """Describe one planned job."""
-    row = yard.table.row_of[job_id]
-    rate = float(yard.table.data[C.RATE, row])
-    left = float(yard.table.data[C.REMAINING, row])
+    record = yard.records[job_id]
     shape = yard.nodes.shape_of(allocation)
-    split = yard.speed.batch_split(yard.records[job_id].job, allocation)
+    split = yard.speed.batch_split(record.job, allocation)
     more: dict[str, object] = {} if split is None else {"batch": split}
     return more | {
         "workers": dict(shape.workers),
@@ -105,6 +100,6 @@ def describe(
             s.node: {"gpus": s.gpus, "servers": s.servers, "cpus": s.cpus, "memory_gb": s.memory_gb}
             for s in allocation.shares
         },
-        "samples_per_s": rate,
-        "finish_s": change.finish_s if change is not None else now_s + left / rate,
+        "samples_per_s": record.rate,
+        "finish_s": change.finish_s if change is not None else now_s + record.remaining / record.rate,
     }

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from trainyard.core.states import TERMINAL, State
 from trainyard.core.yard import Yard
 from trainyard.errors import TrainyardError
 from trainyard.model.tolerance import CPUS_GB
-from trainyard.state.jobs import Column
+from trainyard.state.lifecycle import TERMINAL, State
 from trainyard.state.room import Room
 
 
@@ -19,10 +18,10 @@ def _require(truth: object, what: str) -> None:
 
 def validate(yard: Yard) -> None:
     """Raise TrainyardError if any of the yard's books disagree."""
-    _require(set(yard.table.row_of) == set(yard.records), "table and records name the same jobs")
-    for row, job in enumerate(yard.table.jobs):
-        _require(yard.table.row_of[job.job_id] == row, f"row of {job.job_id}")
-    waiting = list(yard.waiting)
+    for row, (record, job) in enumerate(zip(yard.table.records, yard.table.jobs, strict=True)):
+        same = yard.records[job.job_id] is record and record.job is job and record.row == row
+        _require(same, f"row of {job.job_id}")
+    waiting = [record.job_id for record in yard.waiting]
     _require(sorted(waiting + list(yard.target)) == sorted(yard.records), "every job waits or has a target")
     in_order = sorted(waiting, key=lambda job_id: yard.records[job_id].seq)
     _require(waiting == in_order, "waiting jobs are in order of submission")
@@ -39,12 +38,9 @@ def _validate_states(yard: Yard) -> None:
         )
         if record.state is State.RUNNING and job_id not in yard.pending:
             _require(yard.target.get(job_id) == record.occupies, f"{job_id} runs as planned")
-        row = yard.table.row_of[job_id]
         target = yard.target.get(job_id)
-        _require(yard.table.data[Column.GIVEN, row] == (target.gpus if target else 0), f"GPUs of {job_id}")
-        _require(
-            (yard.table.data[Column.RATE, row] > 0) == (record.state is State.RUNNING), f"rate of {job_id}"
-        )
+        _require(record.given == (target.gpus if target else 0), f"GPUs of {job_id}")
+        _require((record.rate > 0) == (record.state is State.RUNNING), f"rate of {job_id}")
         if target is not None:
             _require(
                 record.job.least_gpus <= target.gpus <= record.job.most_gpus, f"gang of {job_id} is whole"

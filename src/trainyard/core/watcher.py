@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from trainyard.core.events import Ended
+from trainyard.core.instructions import Ended
 from trainyard.state.snapshot import Snapshot
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trainyard.core.events import Ended
+from trainyard.core.instructions import Ended
 from trainyard.model.job import Job
 from trainyard.model.tolerance import ROUGH_PART
 from trainyard.policy.size.dl2.stage import Taken

@@ -53,7 +53,7 @@ def watch(scenario: Scenario, teacher: Policy, learner: Policy | None = None) ->
         snapshot = simulator.yard.snapshot(simulator.now_s)
         if len(snapshot.table):
             ranked = Reselection(learner, learner.tune.ground(snapshot)).ranked()
-            sizes = sizes_of(snapshot, ranked, teacher.decide(snapshot).allocations())
+            sizes = sizes_of(snapshot, ranked, teacher.decide(snapshot).allocations(snapshot.target))
             yield Moment(snapshot, ranked, scenario.slot_s, sizes)
         simulator.decide()
 

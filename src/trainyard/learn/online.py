@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trainyard.core.events import Ended
+from trainyard.core.instructions import Ended
 from trainyard.errors import InputError
 from trainyard.files.output import write_text_atomic
 from trainyard.files.reading import read_text

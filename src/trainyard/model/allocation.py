@@ -58,14 +58,13 @@ Wakes = tuple[tuple[str, float], ...]
 class Plan:
     """What should run now, as changes against what runs: None stops a job; jobs not named stay."""
 
-    kept: Mapping[str, Allocation] = field(default_factory=dict)
     changes: Mapping[str, Allocation | None] = field(default_factory=dict)
     # (job, when): the policy wants to be asked again then, if this job still runs as it starts now
     wakes: Wakes = ()
     notes: Mapping[str, Any] = field(default_factory=dict)  # what the policy says of this decision
 
-    def allocations(self) -> dict[str, Allocation]:
-        """Job -> allocation for everything that should run; what is not in it waits."""
-        whole = {job: a for job, a in self.kept.items() if job not in self.changes}
+    def allocations(self, target: Mapping[str, Allocation]) -> dict[str, Allocation]:
+        """Job -> allocation for everything that should run beside what the target keeps; all others wait."""
+        whole = {job: a for job, a in target.items() if job not in self.changes}
         whole.update((job, a) for job, a in self.changes.items() if a is not None)
         return whole

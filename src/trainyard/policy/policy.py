@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from trainyard.model.allocation import Plan
+from trainyard.model.allocation import Plan, Wakes
+from trainyard.policy.choose.in_line import start_all, swap
 from trainyard.policy.choose.reselect import Reselection
 from trainyard.policy.choose.starts import Starts
+from trainyard.policy.draft import Draft
 from trainyard.policy.order.fifo import Fifo
 from trainyard.policy.place.pack import Pack
 from trainyard.policy.size.fixed import Fixed
 from trainyard.policy.stages import Changes, Order, Place, Size, Tune
 from trainyard.policy.tune.proportional import Proportional
 from trainyard.state.snapshot import Snapshot
+
+UNCHANGED = Plan()
+NOTHING_SAID: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,22 +31,61 @@ class Policy:
     size: Size = field(default_factory=Fixed)
     place: Place = field(default_factory=Pack)
     tune: Tune = field(default_factory=Proportional)
+    # What the stages say of themselves, looked up once.
+    _gangs: bool = field(init=False, repr=False, compare=False)  # every job runs as requested or not at all
+    _starts_only: bool = field(init=False, repr=False, compare=False)  # and no running job is disturbed
+    _shares: bool = field(init=False, repr=False, compare=False)  # CPUs and memory are handed out afterwards
+    _wakes: list[Callable[[Snapshot, Changes], Wakes]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        gangs = isinstance(self.size, Fixed)
+        object.__setattr__(self, "_gangs", gangs)
+        object.__setattr__(self, "_starts_only", gangs and not self.order.preemptive)
+        object.__setattr__(self, "_shares", type(self.tune).share is not Tune.share)
+        awake = [stage.wakes for stage in (self.order, self.size) if _overrides(stage)]
+        object.__setattr__(self, "_wakes", awake)
 
     def decide(self, snapshot: Snapshot) -> Plan:
         """Return what should run now. Reads the snapshot, changes nothing."""
         changes, notes = self._select(snapshot)
-        if changes or self.tune.retunes:
+        if self._shares and (changes or self.tune.retunes):
             changes = self.tune.share(snapshot, changes)
         if not (changes or notes or self.size.periodic):
-            return snapshot.unchanged
-        wakes = self.order.wakes(snapshot, changes) + self.size.wakes(snapshot, changes)
-        return Plan(snapshot.target, changes, wakes, notes)
+            return UNCHANGED
+        wakes: Wakes = ()
+        for stage_wakes in self._wakes:
+            wakes += stage_wakes(snapshot, changes)
+        return Plan(changes, wakes, notes)
 
     def _select(self, snapshot: Snapshot) -> tuple[Changes, Mapping[str, Any]]:
         """Return who starts, stops, moves or changes size, and what the stages say of it."""
-        if self.order.preemptive or not isinstance(self.size, Fixed):
-            selection = Reselection(self, self.tune.ground(snapshot))
-            return selection.run(), selection.notes
-        if snapshot.free.total and len(snapshot.table.jobs) > len(snapshot.target):
-            return Starts(self, self.tune.ground(snapshot)).run(), {}
-        return {}, {}
+        if self._starts_only and not (snapshot.free.total and len(snapshot.waiting)):
+            return {}, {}
+        draft = Draft(self.tune.ground(snapshot))
+        try:
+            notes = self._choose(draft)
+        finally:
+            changes = draft.close()
+        return changes, notes
+
+    def _choose(self, draft: Draft) -> Mapping[str, Any]:
+        """Draft the changes by the quickest way that the stages allow; return what they say of it."""
+        if self._starts_only:
+            Starts(self, draft).run()
+            return NOTHING_SAID
+        view = draft.view
+        if self._gangs and len(view.nodes.types) == 1:
+            table = view.table
+            if table.gpus <= view.up_gpus:  # all fit
+                if Reselection(self, draft).run_all() if table.resized else start_all(self, draft):
+                    return NOTHING_SAID
+            if swap(self, draft):
+                return NOTHING_SAID
+        selection = Reselection(self, draft)
+        selection.run()
+        return selection.notes
+
+
+def _overrides(stage: Order | Size) -> bool:
+    """Whether the stage ever wants to be woken."""
+    return type(stage).wakes not in (Order.wakes, Size.wakes)

@@ -11,22 +11,7 @@ from time import perf_counter
 
 import numpy as np
 
-from trainyard.core.events import (
-    DecisionDue,
-    Ended,
-    Event,
-    Instruction,
-    JobFinished,
-    JobStopped,
-    JobSubmitted,
-    NodeFailed,
-    NodeRepaired,
-    Retune,
-    Start,
-    Stop,
-    Wake,
-)
-from trainyard.core.states import State
+from trainyard.core.instructions import ENDED, RETUNE, START, STOP, WAKE, ended
 from trainyard.core.watcher import Watcher
 from trainyard.core.yard import Yard
 from trainyard.errors import InputError, TrainyardError
@@ -39,14 +24,17 @@ from trainyard.model.speed import SpeedModel
 from trainyard.model.tolerance import COUNT
 from trainyard.policy.policy import Policy
 from trainyard.sim.failures import Failure
-from trainyard.sim.recorder import Recorder, TimedPolicy, so_far
+from trainyard.sim.recorder import Recorder, TimedPolicy
 from trainyard.sim.result import Result
+from trainyard.state.lifecycle import State
+from trainyard.state.record import Record
 
 # At equal times: completions free room, nodes come and go, jobs arrive, and then the policy is asked.
-FINISH, NODE, ARRIVAL, DECISION = range(4)
+FINISH, NODE, ARRIVAL, WAKES, ROUND = range(5)
 
-# (time, priority, sequence, what, number of the start that it belongs to)
-Entry = tuple[float, int, int, Event | Wake, int]
+# (time, priority, sequence, whom it is about, number of the run that it belongs to)
+Entry = tuple[float, int, int, Record | str | None, int]
+FAILS, IS_BACK = -1, -2  # in place of that number, of a node
 
 # How a job ends that the trace says ended so; any other ends well.
 DONE = State.DONE
@@ -87,9 +75,6 @@ class Simulator:
         self._watcher = watcher
         self._heap: list[Entry] = []
         self._pushed = 0
-        self._starts: dict[
-            str, int
-        ] = {}  # job -> number of its latest start; what belongs to older ones is void
         self._arrivals = [*(job.arrival_s for job in self.jobs), math.inf]
         self._next_arrival = 0
         self._round = -1  # the latest round that is on the heap
@@ -109,7 +94,7 @@ class Simulator:
             self.decide()
         if self._unfinished() and math.isinf(self.rules.until_s):
             stuck, record = next(iter(self.yard.records.items()))
-            asked, there = record.job.gpus, self.yard.cluster.gpus
+            asked, there = record.gpus, self.yard.cluster.gpus
             if asked > there:
                 what = f"job {stuck} asks for {asked} GPUs; the cluster has {there}"
                 raise InputError(f"{what}, and policy {self.policy.name} gives it no fewer: ask for less")
@@ -128,13 +113,13 @@ class Simulator:
     def advance(self) -> bool:
         """Go on to the next moment at which the policy has to decide; False if there is none any more."""
         jobs, ended, last_s = len(self.jobs), self._recorder.ended, self._last_s
-        heap, handle = self._heap, self.yard.handle
+        heap, arrivals, submit = self._heap, self._arrivals, self.yard.submit
         while len(ended) < jobs and (at := self._next_time()) <= last_s:
             self.now_s, due = at, False
             while heap and heap[0][0] == at and heap[0][1] < ARRIVAL:
                 due |= self._happen(heappop(heap))
-            while self._arrivals[self._next_arrival] == at:
-                handle(JobSubmitted(at, self.jobs[self._next_arrival]))  # only a decision starts it
+            while arrivals[self._next_arrival] == at:
+                submit(at, self.jobs[self._next_arrival])  # only a decision starts it
                 self._next_arrival += 1
                 due = True
             while heap and heap[0][0] == at:
@@ -152,8 +137,9 @@ class Simulator:
         at, round_s = self.now_s, self._round_s
         if self._watcher is not None:
             self._watcher.deciding(self.yard.snapshot(at))
-        if instructions := self.yard.handle(DecisionDue(at)):
-            self._carry_out(instructions)
+        self.yard.decide(at)
+        if self.yard.out:
+            self._carry_out()
         # With no job running and nothing to come, another round would decide the same.
         if round_s is not None and (self.yard.target or self._next_time() < math.inf):
             self._plan_round(round(at / round_s) + 1, round_s)
@@ -177,18 +163,21 @@ class Simulator:
 
     def _happen(self, entry: Entry) -> bool:
         """Pass an event to the core; return whether a decision is due."""
-        _, _, _, event, start = entry
-        if isinstance(event, JobFinished):
-            if self._starts.get(event.job_id) != start:
+        at, what, _, who, run = entry
+        if isinstance(who, Record):
+            if who.start != run:
                 return False
-            del self._starts[event.job_id]
-        elif isinstance(event, NodeFailed):
-            self._push_failure()
-        elif isinstance(event, DecisionDue):
-            return True
-        elif isinstance(event, Wake):
-            return self._starts.get(event.job_id) == start
-        self._carry_out(self.yard.handle(event))
+            if what == FINISH:
+                status = who.job.status
+                self.yard.finish(at, who, OUTCOMES.get(status.lower(), DONE) if status else DONE)
+                self._carry_out()
+        elif who is not None:
+            if run == FAILS:
+                self._push_failure()
+                self.yard.node_failed(at, who)
+                self._carry_out()
+            else:
+                self.yard.node_repaired(at, who)
         return True
 
     def _round_begins(self, at: float, round_s: float) -> bool:
@@ -202,46 +191,43 @@ class Simulator:
     def _plan_round(self, number: int, round_s: float) -> None:
         if self._round < number and len(self.yard.table):
             self._round = number
-            self._push(number * round_s, DECISION, DecisionDue(number * round_s))
+            self._push(number * round_s, ROUND, None)
 
-    def _carry_out(self, instructions: list[Instruction]) -> None:
+    def _carry_out(self) -> None:
         """Do what the core says. Stops take no time here: their cost is charged at the next start."""
-        for instruction in instructions:
-            if isinstance(instruction, Ended):
-                self._recorder.tell(instruction)
+        yard = self.yard
+        todo, yard.out = yard.out, []
+        for do in todo:
+            what, record = do[0], do[1]
+            if what == ENDED:
+                self._recorder.tell(record, do[3], do[4])
                 if self._watcher is not None:
-                    self._watcher.ended(instruction)
-            elif isinstance(instruction, (Start, Retune)):
-                job_id, finish_s = instruction.job_id, instruction.finish_s
-                start = self._starts[job_id] = self._pushed
-                status = self.yard.records[job_id].job.status
-                outcome = OUTCOMES.get(status.lower(), DONE) if status else DONE
-                self._push(finish_s, FINISH, JobFinished(finish_s, job_id, outcome), start)
-            elif isinstance(instruction, Wake):
+                    self._watcher.ended(ended(*do[1:]))
+            elif what == START or what == RETUNE:
+                self._push(do[4], FINISH, record, record.start)
+            elif what == WAKE:
                 if self._round_s is None:
-                    start = self._starts[instruction.job_id]
-                    self._push(instruction.time_s, DECISION, instruction, start)
-            else:
-                self._starts.pop(instruction.job_id, None)
-                if isinstance(instruction, Stop):
-                    self._carry_out(self.yard.handle(JobStopped(self.now_s, instruction.job_id)))
+                    self._push(do[2], WAKES, record, record.start)
+            elif what == STOP:
+                yard.stopped(self.now_s, record)
+                if yard.out:
+                    self._carry_out()
 
-    def _push(self, at: float, priority: int, event: Event | Wake, start: int = 0) -> None:
-        heappush(self._heap, (at, priority, self._pushed, event, start))
+    def _push(self, at: float, what: int, who: Record | str | None, run: int = 0) -> None:
+        heappush(self._heap, (at, what, self._pushed, who, run))
         self._pushed += 1
 
     def _push_failure(self) -> None:
         failure = next(self._failures, None)
         if failure is not None:
-            self._push(failure.time_s, NODE, NodeFailed(failure.time_s, failure.node))
-            back = failure.time_s + failure.repair_s
-            self._push(back, NODE, NodeRepaired(back, failure.node))
+            self._push(failure.time_s, NODE, failure.node, FAILS)
+            self._push(failure.time_s + failure.repair_s, NODE, failure.node, IS_BACK)
 
     def _result(self, end_s: float, wall_s: float) -> Result:
         if self._unfinished():
             for job in self.jobs:
                 if job.job_id not in self._recorder.ended:
-                    self._recorder.tell(so_far(job, self.yard, end_s))
+                    self._recorder.tell_so_far(job, self.yard.records.get(job.job_id), end_s)
         return Result(
             self.policy.name,
             self.yard.cluster,

@@ -10,16 +10,13 @@ from time import perf_counter
 
 import numpy as np
 
-from trainyard.core.events import Ended
-from trainyard.core.states import State
-from trainyard.core.yard import Yard
 from trainyard.model.allocation import Plan
 from trainyard.model.arrays import Floats
 from trainyard.model.job import Job
 from trainyard.policy.policy import Policy
 from trainyard.policy.stages import FALLBACK
 from trainyard.sim.result import Outcomes, Timeline
-from trainyard.state.jobs import Column
+from trainyard.state.record import Record
 from trainyard.state.snapshot import Snapshot
 
 
@@ -49,12 +46,23 @@ class Recorder:
         self.levels = array("d")  # four numbers for each moment
         self._told = array("d")  # seven numbers for each job that ended
 
-    def tell(self, end: Ended) -> None:
+    def tell(self, record: Record, finish_s: float, fair_s: float) -> None:
         """Keep what Outcomes needs of a job, in that order."""
-        self.ended[end.job.job_id] = len(self.ended)
-        start_s = math.nan if end.first_start_s is None else end.first_start_s
-        times = [start_s, end.finish_s, end.ideal_s, end.fair_s, end.gpu_s]
-        self._told.fromlist([*times, end.restarts, end.preemptions])
+        ended = self.ended
+        ended[record.job_id] = len(ended)
+        first = record.first_start_s
+        start_s, counts = math.nan if first is None else first, (record.restarts, record.preemptions)
+        self._told.extend((start_s, finish_s, record.ideal_s, fair_s, record.attained, *counts))
+
+    def tell_so_far(self, job: Job, record: Record | None, end_s: float) -> None:
+        """Keep the same of a job that is not over, or has not even come."""
+        self.ended[job.job_id] = len(self.ended)
+        if record is None:
+            self._told.extend((math.nan, math.nan, math.nan, math.nan, 0.0, 0, 0))
+            return
+        start_s = math.nan if record.first_start_s is None else record.first_start_s
+        gpu_s, counts = record.attained_gpu_s(end_s), (record.restarts, record.preemptions)
+        self._told.extend((start_s, math.nan, record.ideal_s, math.nan, gpu_s, *counts))
 
     def finish_s(self) -> Floats:
         """Return when each job that ended did so, in order of their ends."""
@@ -85,14 +93,3 @@ class Recorder:
             restarts.astype(np.int64),
             preemptions.astype(np.int64),
         )
-
-
-def so_far(job: Job, yard: Yard, end_s: float) -> Ended:
-    """What there is to tell of a job that is not over."""
-    nan, record = math.nan, yard.records.get(job.job_id)
-    if record is None:
-        return Ended(job, State.SUBMITTED, nan, nan, nan, nan, 0.0, 0, 0)
-    cells, row = yard.table.cells, yard.table.row_of[job.job_id]
-    gpu_s = cells[Column.ATTAINED][row] + cells[Column.GIVEN][row] * (end_s - cells[Column.GIVEN_SINCE][row])
-    counts = int(cells[Column.RESTARTS][row]), record.preemptions
-    return Ended(job, record.state, nan, record.first_start_s, record.ideal_s, nan, gpu_s, *counts)

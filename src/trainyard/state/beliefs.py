@@ -55,14 +55,14 @@ class Beliefs(ABC):
         job = self.snapshot.table.jobs[row]
         most = self._most.get(job.kind)
         if most is None:
-            type_ = int(self.snapshot.table.cells[C.TYPE][row])
+            type_ = self.snapshot.table.records[row].type_index
             there = self._gpus if type_ < 0 else int(self.snapshot.nodes.gpus_of_type[type_])
             most = self._most[job.kind] = max(min(job.most_gpus, there), job.least_gpus)
         return most
 
     def gpu_type(self, row: int) -> int:
         """Index of the GPU type the job is thought to run on: its own, what it holds, else the fastest."""
-        own = int(self.snapshot.table.cells[C.TYPE][row])
+        own = self.snapshot.table.records[row].type_index
         held = self.snapshot.target.get(self.snapshot.table.jobs[row].job_id) if own < 0 else None
         if held is not None:
             workers = self.snapshot.nodes.workers_by_type(held)

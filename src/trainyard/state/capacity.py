@@ -12,10 +12,10 @@ from trainyard.state.snapshot import Snapshot
 
 def held_mix(snapshot: Snapshot) -> Ints:
     """Workers of every active job (rows of the table) on each GPU type."""
-    nodes, row_of = snapshot.nodes, snapshot.table.row_of
+    nodes, of = snapshot.nodes, snapshot.table.of
     mix: Ints = np.zeros((len(snapshot.table), len(nodes.types)), dtype=np.int64)
     for job_id, allocation in snapshot.target.items():
-        mix[row_of[job_id]] = nodes.workers_by_type(allocation)
+        mix[of[job_id].row] = nodes.workers_by_type(allocation)
     return mix
 
 
@@ -47,7 +47,7 @@ def seconds_by_type(snapshot: Snapshot, held: Ints) -> Floats:
         seconds[:, 0] = snapshot.executed_s()
         return seconds
     for job_id, before in snapshot.observed.type_s.items():
-        seconds[table.row_of[job_id]] = before
+        seconds[table.of[job_id].row] = before
     spent = snapshot.now_s - table.column(Column.GIVEN_SINCE)
     seconds += held * (spent / np.maximum(held.sum(axis=1), 1))[:, None]
     return seconds

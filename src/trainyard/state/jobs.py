@@ -1,13 +1,15 @@
-"""The job table: active jobs as rows of arrays."""
+"""The job table: active jobs, one record each, and the same numbers as columns for code that thinks in arrays."""
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple, cast
+from typing import Final
 
 import numpy as np
 
 from trainyard.model.arrays import Floats
 from trainyard.model.job import Job
+from trainyard.state.journal import Journal
+from trainyard.state.record import Record
 
 
 class Column:
@@ -35,83 +37,112 @@ class Column:
     COUNT: Final = 18
 
 
-class Row(NamedTuple):
-    """The values of one job by column name; a field for each column, in the same order."""
-
-    seq: float
-    arrival: float
-    gpus: float
-    least: float
-    most: float
-    weight: float
-    type: float
-    total: float
-    reference_rate: float
-    remaining: float
-    rate: float = 0.0
-    since: float = 0.0
-    given: float = 0.0
-    given_since: float = 0.0
-    attained: float = 0.0
-    executed: float = 0.0
-    met: float = 0.0
-    restarts: float = 0.0
-
-
 class JobTable:
-    """Active jobs, one row each, rows dense and in no particular order."""
+    """Active jobs, one row each, rows dense and in no particular order.
+
+    Records are the truth. Columns are brought up to date when they are asked for, from what changed since.
+    """
 
     def __init__(self) -> None:
-        self.data: Floats = np.zeros((Column.COUNT, 64))
-        self.cells = _cells(self.data)  # the same numbers by column and row, quicker to read one by one
-        self.jobs: list[Job] = []
-        self.row_of: dict[str, int] = {}
+        self.records: list[Record] = []  # by row
+        self.jobs: list[Job] = []  # by row
+        self.of: dict[str, Record] = {}
         self.gpus = 0  # requested by all rows together
         self.particular = 0  # rows that ask for CPUs or memory of their own choice
+        self.resized = 0  # rows that have other GPUs than requested
+        self.changed = Journal()
+        self._data: Floats = np.zeros((Column.COUNT, 64))
+        self._read = 0  # version of the columns
 
     def __len__(self) -> int:
-        return len(self.jobs)
+        return len(self.records)
+
+    @property
+    def data(self) -> Floats:
+        """All columns, as views up to the number of rows or longer."""
+        changed = self.changed
+        if self._read != changed.base + len(changed.entries):
+            self._refresh()
+        return self._data
 
     def column(self, column: int) -> Floats:
-        """Return one column over all rows (a view)."""
-        view: Floats = self.data[column, : len(self.jobs)]
+        """Return one column over all rows; it is not to be written to."""
+        view: Floats = self.data[column, : len(self.records)]
         return view
 
-    def add(self, job: Job, values: Row) -> None:
+    def add(self, record: Record) -> None:
         """Append a row."""
-        row = len(self.jobs)
-        if row == self.data.shape[1]:
-            self.data = np.concatenate([self.data, np.zeros_like(self.data)], axis=1)
-            self.cells = _cells(self.data)
+        job = record.job
+        record.row = len(self.records)
+        self.records.append(record)
         self.jobs.append(job)
-        self.gpus += job.gpus
+        self.of[record.job_id] = record
+        self.gpus += record.gpus
         self.particular += job.particular
-        self.row_of[job.job_id] = row
-        self.data[:, row] = values
+        self.changed.entries.append(record)
 
-    def remove(self, job_id: str) -> None:
+    def remove(self, record: Record) -> None:
         """Drop a row; the last row takes its place."""
-        row = self.row_of.pop(job_id)
-        self.gpus -= self.jobs[row].gpus
-        self.particular -= self.jobs[row].particular
-        last = self.jobs.pop()
-        if row < len(self.jobs):
-            self.jobs[row] = last
-            self.row_of[last.job_id] = row
-            self.data[:, row] = self.data[:, len(self.jobs)]
+        job, row = record.job, record.row
+        del self.of[record.job_id]
+        self.gpus -= record.gpus
+        self.particular -= job.particular
+        last = self.records.pop()
+        job = self.jobs.pop()
+        record.row = -1
+        entries = self.changed.entries
+        entries.append(record)
+        if last is not record:
+            self.records[row] = last
+            self.jobs[row] = job
+            last.row = row
+            entries.append(last)
 
     def fork(self) -> JobTable:
         """Return an independent copy."""
         twin = JobTable()
-        twin.data = self.data[:, : max(64, len(self.jobs))].copy()
-        twin.cells = _cells(twin.data)
+        twin.records = [record.copy() for record in self.records]
         twin.jobs = self.jobs.copy()
-        twin.row_of = self.row_of.copy()
+        twin.of = {record.job_id: record for record in twin.records}
         twin.gpus = self.gpus
         twin.particular = self.particular
+        twin.resized = self.resized
+        twin.changed.entries.extend(twin.records)
         return twin
 
+    def _refresh(self) -> None:
+        changed = self.changed.since(self._read)
+        records = self.records if changed is None else [r for r in dict.fromkeys(changed) if r.row >= 0]
+        if len(self.records) > self._data.shape[1]:
+            wider = np.zeros((Column.COUNT, 2 * len(self.records)))
+            wider[:, : self._data.shape[1]] = self._data
+            self._data = wider
+        data = self._data
+        for record in records:
+            data[:, record.row] = _values(record)
+        self._read = self.changed.version
 
-def _cells(data: Floats) -> list[memoryview[float]]:
-    """One view per column."""
-    return [cast("memoryview[float]", memoryview(column)) for column in data]
+
+def _values(r: Record) -> tuple[float, ...]:
+    """The numbers of a record by column."""
+    job = r.job
+    return (
+        r.seq,
+        r.arrival_s,
+        r.gpus,
+        job.least_gpus,
+        job.most_gpus,
+        job.weight,
+        r.type_index,
+        r.total,
+        r.reference_rate,
+        r.remaining,
+        r.rate,
+        r.since,
+        r.given,
+        r.given_since,
+        r.attained,
+        r.executed,
+        r.met,
+        r.restarts,
+    )

@@ -143,3 +143,13 @@ class Room:
         self.cpus[i] += cpus
         self.memory_gb[i] += memory_gb
         self.total += gpus
+
+    def restore(self, i: int, gpus: int, cpus: float, memory_gb: float) -> None:
+        """Set what is free on one node, as it was before."""
+        had, levels, bit = self.gpus[i], self.levels, 1 << i
+        levels[had] ^= bit
+        levels[gpus] ^= bit
+        self.gpus[i] = gpus
+        self.cpus[i] = cpus
+        self.memory_gb[i] = memory_gb
+        self.total += gpus - had

@@ -1,16 +1,17 @@
-"""What a policy sees: active jobs and free resources, as arrays, at one moment.
+"""What a policy sees: active jobs and free resources at one moment.
 
-The core keeps these arrays up to date and lends them out; a policy reads and never writes them.
+It is a view of the core's own state, without a copy: whoever decides reads it and changes nothing.
 `Snapshot.fork` gives a copy that may be changed (what-if, tests).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
-from trainyard.model.allocation import Allocation, Plan
+from trainyard.model.allocation import Allocation
 from trainyard.model.arrays import Floats, Ints, Mask
 from trainyard.model.cluster import NodeTable
 from trainyard.model.job import Job
@@ -40,32 +41,38 @@ class Snapshot:
     met: float = 0.0  # integral of the number of active jobs over time
     rules: Rules = field(default_factory=Rules)
     observed: Observed = field(default_factory=Observed)
-    notes: dict[str, Floats] = field(
-        default_factory=dict
-    )  # where a stage left off: a start for its next decision
-    still: bool = False  # no job got or lost anything since the last decision
+    freed: int = 0  # rises whenever a job gives something back, or a node comes or goes
+    placed: int = 0  # rises with every change of the target, and when a node comes or goes
+    # What stages keep between decisions to be quicker; without it they decide the same.
+    caches: dict[object, Any] = field(default_factory=dict)
     up_gpus: int = field(init=False)  # GPUs of all nodes that are up
-    unchanged: Plan = field(init=False)  # the plan that leaves everything as it is
 
     def __post_init__(self) -> None:
         self.up_gpus = int(self.nodes.gpus[self.up].sum())
-        self.unchanged = Plan(self.target)
+
+    @property
+    def version(self) -> int:
+        """A number that rises whenever anything about a job changes."""
+        return self.table.changed.version
 
     def fork(self) -> Snapshot:
-        """Return a copy that can be changed without touching the original."""
+        """Return a copy that can be changed without touching the original; caches stay behind."""
+        table, waiting = self.table.fork(), Queue()
+        for record in self.waiting:
+            waiting.add(table.of[record.job_id])
         return replace(
             self,
-            table=self.table.fork(),
-            waiting=self.waiting.fork(),
+            table=table,
+            waiting=waiting,
             target=self.target.copy(),
             free=self.free.copy(),
             observed=self.observed.copy(),
-            notes=self.notes.copy(),
+            caches={},
         )
 
     def remaining_samples(self) -> Floats:
         """Samples left of every active job, now."""
-        active = self.table.data[:, : len(self.table.jobs)]
+        active = self.table.data[:, : len(self.table)]
         ran: Floats = self.now_s - active[C.SINCE]
         np.maximum(ran, 0.0, out=ran)
         ran *= active[C.RATE]
@@ -77,13 +84,6 @@ class Snapshot:
         left: Floats = self.remaining_samples() / self.table.column(C.REFERENCE_RATE)
         return left
 
-    def remaining_s_of(self, row: int) -> float:
-        """Predicted seconds left of one job if it ran with what it asked for."""
-        cells = self.table.cells
-        ran = max(self.now_s - cells[C.SINCE][row], 0.0)
-        left = cells[C.REMAINING][row] - cells[C.RATE][row] * ran
-        return max(left, 0.0) / cells[C.REFERENCE_RATE][row]
-
     def restart_cost(self, job: Job) -> float:
         """Seconds without progress when a job resumes or its workers change."""
         if self.rules.restart_s is not None:
@@ -92,16 +92,16 @@ class Snapshot:
 
     def seen(self, row: int) -> Ran:
         """Return the sizes a job has run at, the present one included."""
-        cells, job_id = self.table.cells, self.table.jobs[row].job_id
-        ran, rate = self.now_s - cells[C.SINCE][row], cells[C.RATE][row]
+        record = self.table.records[row]
+        ran, rate = self.now_s - record.since, record.rate
         if ran <= 0 or rate <= 0:
-            return self.observed.seen(job_id, None)
-        held = self.target[job_id]
-        return self.observed.seen(job_id, ((held.gpus, held.servers), ran, rate * ran))
+            return self.observed.seen(record.job_id, None)
+        held = self.target[record.job_id]
+        return self.observed.seen(record.job_id, ((held.gpus, held.servers), ran, rate * ran))
 
     def attained_gpu_s(self) -> Floats:
         """GPU-seconds every active job has held so far."""
-        active = self.table.data[:, : len(self.table.jobs)]
+        active = self.table.data[:, : len(self.table)]
         got: Floats = self.now_s - active[C.GIVEN_SINCE]
         got *= active[C.GIVEN]
         got += active[C.ATTAINED]
@@ -123,5 +123,4 @@ class Snapshot:
 
     def waiting_rows(self) -> Ints:
         """Rows of all waiting jobs, in order of submission."""
-        row_of = self.table.row_of
-        return np.fromiter((row_of[job_id] for job_id in self.waiting), np.int64, len(self.waiting))
+        return np.array([record.row for record in self.waiting], dtype=np.int64)

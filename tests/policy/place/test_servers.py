@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import checked
-from trainyard.core.events import DecisionDue, JobSubmitted, Start
+from trainyard.core.events import DecisionDue, JobSubmitted
+from trainyard.core.instructions import Start
 from trainyard.core.validate import validate
 from trainyard.core.yard import Yard
 from trainyard.errors import InputError, PlanError

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import checked
-from trainyard.core.events import DecisionDue, JobStopped, JobSubmitted, Start, Stop
+from trainyard.core.events import DecisionDue, JobStopped, JobSubmitted
+from trainyard.core.instructions import Start, Stop
 from trainyard.core.yard import Yard
 from trainyard.model.cluster import uniform_cluster
 from trainyard.model.job import Job

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from conftest import checked, finishes
-from trainyard.core.events import DecisionDue, JobFinished, JobStopped, JobSubmitted, Stop
+from trainyard.core.events import DecisionDue, JobFinished, JobStopped, JobSubmitted
+from trainyard.core.instructions import Stop
 from trainyard.core.yard import Yard
 from trainyard.model.cluster import Cluster, GpuType, Node
 from trainyard.model.job import Job

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from conftest import checked
-from trainyard.core.events import DecisionDue, JobStopped, JobSubmitted, Start, Stop
+from trainyard.core.events import DecisionDue, JobStopped, JobSubmitted
+from trainyard.core.instructions import Start, Stop
 from trainyard.core.yard import Yard
 from trainyard.errors import InputError
 from trainyard.model.cluster import Cluster, GpuType, Node

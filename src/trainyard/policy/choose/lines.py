@@ -1,136 +1,167 @@
-"""Waiting jobs in line, kept sorted between decisions.
+"""Waiting and running jobs in line, kept sorted between decisions.
 
-Most preemptive orders give a job that waits a key that does not change until it runs again. Such jobs stand
-in line, one line for each number of GPUs, so that a decision looks at the first of each line and at the few
-running jobs that come after the very first, and at no others.
+A job that waits has a key that does not change until it runs: such jobs stand in one line for each number of
+GPUs. Keys of running jobs change with time, but most of them alike: those that do stand in one line, whose
+order does not change either. A decision looks at the first of each line of waiting jobs and at the last of
+each line of running ones, and at no others.
 """
 
 from __future__ import annotations
 
 import heapq
 from bisect import bisect_left, insort
+from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING
 
-from trainyard.model.arrays import Ints
-from trainyard.state.jobs import Column
+from trainyard.state.record import Record
 from trainyard.state.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from trainyard.policy.choose.walk import Keys
-    from trainyard.policy.order.by_key import KeyOrder
+    from trainyard.policy.order.by_key import SteadyOrder
 
-C = Column
-LAST = 24  # running jobs, the last of the ranking, that are in question at first
-Stand = tuple[float, float, str]  # key, submission, job
+FEW = 8  # running jobs, the last of the ranking, that are in question at first
+Stand = tuple[float, int, Record]  # key or token, submission, job
 Heads = list[tuple[Stand, int, int]]  # a heap of the first of each line, its GPUs, its place in line
-NONE_LEFT: Stand = (float("inf"), 0.0, "")  # comes after all
+EVERYBODY = float("-inf")
 
 
 class Lines:
-    """The waiting jobs of a snapshot as one order ranks them."""
+    """The active jobs of a snapshot as one order ranks them."""
 
-    def __init__(self, order: KeyOrder, snapshot: Snapshot) -> None:
+    def __init__(self, order: SteadyOrder) -> None:
         self.order = order
-        self.of_size: dict[int, list[Stand]] = {}
-        self.stands: dict[str, tuple[int, Stand]] = {}
-        for job_id in snapshot.waiting:
-            self._join(snapshot, job_id)
-        snapshot.waiting.journal = []
+        self.waiting: dict[int, list[Stand]] = {}  # by GPUs
+        self.running: dict[Hashable, list[Stand]] = {}  # by how their keys change
+        self._stands: dict[Record, tuple[list[Stand], Stand]] = {}
+        self._read = -1
 
     def catch_up(self, snapshot: Snapshot) -> None:
-        """Take in who came and who went since the last decision."""
-        journal = snapshot.waiting.journal
-        assert journal is not None
-        for job_id in journal:
-            stood = self.stands.pop(job_id, None)
+        """Take in what changed since the last decision."""
+        changed = snapshot.table.changed.since(self._read)
+        if changed is None:
+            self.waiting, self.running, self._stands = {}, {}, {}
+            changed = snapshot.table.records
+        stands = self._stands
+        for record in dict.fromkeys(changed):
+            stood = stands.pop(record, None)
             if stood is not None:
-                line = self.of_size[stood[0]]
-                del line[bisect_left(line, stood[1])]
-            if job_id in snapshot.table.row_of and job_id not in snapshot.target:
-                self._join(snapshot, job_id)
-        journal.clear()
+                line, stand = stood
+                del line[bisect_left(line, stand)]
+            if record.row >= 0:
+                self._join(record)
+        self._read = snapshot.version
 
-    def _join(self, snapshot: Snapshot, job_id: str) -> None:
-        table = snapshot.table
-        row = table.row_of[job_id]
-        key = self.order.waiting_key(snapshot, row)
-        stand = (key, table.cells[C.SEQ][row], job_id)
-        gpus = table.jobs[row].gpus
-        self.stands[job_id] = (gpus, stand)
-        insort(self.of_size.setdefault(gpus, []), stand)
+    def _join(self, record: Record) -> None:
+        if record.given:
+            name, token = self.order.line(record)
+            line = self.running.get(name)
+            if line is None:
+                line = self.running[name] = []
+            stand = token, record.seq, record
+        else:
+            line = self.waiting.get(record.gpus)
+            if line is None:
+                line = self.waiting[record.gpus] = []
+            stand = self.order.waiting_key(record), record.seq, record
+        if line and line[-1] < stand:
+            line.append(stand)
+        else:
+            insort(line, stand)
+        self._stands[record] = line, stand
 
-    def choose(self, snapshot: Snapshot, key: Keys) -> tuple[list[int], list[str]]:
-        """Walk down the ranking, take all that fit; return the rows to stop and the jobs to start."""
-        heads = [(line[0], gpus, 0) for gpus, line in self.of_size.items() if line]
+    def choose(self, snapshot: Snapshot) -> tuple[list[Record], list[Record]]:
+        """Walk down the ranking, take all that fit; return the jobs to stop and the jobs to start."""
+        heads = [(line[0], gpus, 0) for gpus, line in self.waiting.items() if line]
+        if not heads:
+            return [], []
         heapq.heapify(heads)
-        first = heads[0][0] if heads else NONE_LEFT
-        runs = snapshot.table.column(C.GIVEN) > 0
-        late = (runs & (key >= first[0])).nonzero()[0]  # all others that run come first and stay
-        keys = key[late]
-        if late.size > 2 * LAST:
-            ranked = keys.copy()
-            ranked.partition(-LAST)
-            pivot = ranked[-LAST].item()
-            last = (keys >= pivot).nonzero()[0]
-            found = self._walk(snapshot, heads.copy(), late[last], keys[last], pivot)
+        last, free = self._last(snapshot.now_s, heads[0][0][0]), snapshot.free.total
+        late: list[tuple[float, int, Record]] = []
+        few = FEW
+        while True:
+            pivot = EVERYBODY
+            for bound, run in last:
+                if run is not None:
+                    late.append(run)
+                if len(late) >= few:
+                    pivot = bound
+                    break
+            found = _walk(self.waiting, heads.copy(), sorted(r for r in late if r[0] > pivot), free, pivot)
             if found is not None:
                 return found
-        found = self._walk(snapshot, heads, late, keys, float("-inf"))
-        assert found is not None
-        return found
+            few *= 4
 
-    def _walk(
-        self, snapshot: Snapshot, heads: Heads, rows: Ints, keys: Keys, pivot: float
-    ) -> tuple[list[int], list[str]] | None:
-        """Walk with only these running jobs in question; None if one before the pivot does not fit.
-
-        All running jobs before the pivot are counted as taken, even those that come after a waiting one.
+    def _last(self, now_s: float, first: float) -> Iterator[tuple[float, Stand | None]]:
+        """Yield running jobs that may come after the first waiting one, with their keys; None for one that
+        does not, after all. The number before each is a bound: no job that follows has a larger key.
         """
-        first = heads[0][0] if heads else NONE_LEFT
-        runs: list[tuple[float, float, int, int]] = []
-        left = snapshot.free.total
-        if rows.size:
-            jobs, seq, listed = snapshot.table.jobs, snapshot.table.column(C.SEQ), rows.tolist()
-            columns = keys.tolist(), seq[rows].tolist(), listed, [jobs[row].gpus for row in listed]
-            runs = sorted(zip(*columns, strict=True))
-            left += sum(columns[3])
-        stops: list[int] = []
-        starts: list[str] = []
-        for run in runs:
-            while first < run:
-                if heads[0][1] > left and first[0] < pivot:
-                    return None
-                left = self._first(heads, left, starts)
-                first = heads[0][0] if heads else NONE_LEFT
-            gpus = run[3]
-            if gpus <= left:
-                left -= gpus
+        bound_of, key_of = self.order.bound, self.order.key_of
+        tails = [
+            (-bound_of(name, line[-1][0], now_s), i, name, line, len(line) - 1)
+            for i, (name, line) in enumerate(self.running.items())
+            if line
+        ]
+        heapq.heapify(tails)
+        while tails and -tails[0][0] >= first:
+            _, i, name, line, at = tails[0]
+            record = line[at][2]
+            if at:
+                heapq.heapreplace(tails, (-bound_of(name, line[at - 1][0], now_s), i, name, line, at - 1))
             else:
-                stops.append(run[2])
-        while heads and left:
-            left = self._first(heads, left, starts)
-        return stops, starts
+                heapq.heappop(tails)
+            key = key_of(record, now_s)
+            bound = -tails[0][0] if tails else EVERYBODY
+            yield bound, (key, record.seq, record) if key >= first else None
 
-    def _first(self, heads: Heads, left: int, starts: list[str]) -> int:
-        """Serve the first in line if there is room, else send its whole line home; return what is left."""
-        stand, gpus, at = heads[0]
-        if gpus > left:
-            heapq.heappop(heads)
-            return left
-        starts.append(stand[2])
-        line = self.of_size[gpus]
-        if at + 1 < len(line):
-            heapq.heapreplace(heads, (line[at + 1], gpus, at + 1))
+
+def _walk(
+    waiting: dict[int, list[Stand]], heads: Heads, late: list[Stand], left: int, pivot: float
+) -> tuple[list[Record], list[Record]] | None:
+    """Walk with only these running jobs in question; None if a waiting one before the pivot does not fit.
+
+    All running jobs up to the pivot are counted as taken, even those that come after a waiting one.
+    """
+    for run in late:
+        left += run[2].given
+    stops: list[Record] = []
+    starts: list[Record] = []
+    for run in late:
+        while heads and heads[0][0] < run:
+            if heads[0][1] > left and heads[0][0][0] <= pivot:
+                return None
+            left = _serve(waiting, heads, left, starts)
+        if run[2].given <= left:
+            left -= run[2].given
         else:
-            heapq.heappop(heads)
-        return left - gpus
+            stops.append(run[2])
+    while heads and left:
+        if heads[0][1] > left and heads[0][0][0] <= pivot:
+            return None
+        left = _serve(waiting, heads, left, starts)
+    if heads and heads[0][0][0] <= pivot:
+        return None
+    return stops, starts
 
 
-def lines_of(order: KeyOrder, snapshot: Snapshot) -> Lines:
-    """Return the lines that the snapshot carries for this order, or form them."""
-    lines = snapshot.waiting.lines
-    if isinstance(lines, Lines) and lines.order is order:
-        lines.catch_up(snapshot)
-        return lines
-    made = snapshot.waiting.lines = Lines(order, snapshot)
-    return made
+def _serve(waiting: dict[int, list[Stand]], heads: Heads, left: int, starts: list[Record]) -> int:
+    """Serve the first in line if there is room, else send its whole line home; return what is left."""
+    stand, gpus, at = heads[0]
+    if gpus > left:
+        heapq.heappop(heads)
+        return left
+    starts.append(stand[2])
+    line = waiting[gpus]
+    if at + 1 < len(line):
+        heapq.heapreplace(heads, (line[at + 1], gpus, at + 1))
+    else:
+        heapq.heappop(heads)
+    return left - gpus
+
+
+def lines_of(order: SteadyOrder, snapshot: Snapshot) -> Lines:
+    """Return the lines that the snapshot keeps for this order, up to date."""
+    lines = snapshot.caches.get(order)
+    if lines is None:
+        lines = snapshot.caches[order] = Lines(order)
+    lines.catch_up(snapshot)
+    return lines  # type: ignore[no-any-return]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from trainyard.model.cluster import by_speed
 from trainyard.state.capacity import held_mix, up_by_type
-from trainyard.state.jobs import Column
 from trainyard.state.snapshot import Snapshot
 
 
@@ -26,7 +25,7 @@ class Pools:
             return self._from(better, gpus)
         if self._keep(row, gpus):
             return -1
-        constraint = int(self.snapshot.table.data[Column.TYPE, row])
+        constraint = self.snapshot.table.records[row].type_index
         if constraint >= 0:
             return self._from(constraint, gpus)
         for type_ in self.order:
@@ -45,11 +44,11 @@ class Pools:
         snapshot, job = self.snapshot, self.snapshot.table.jobs[row]
         if sum(self.held[row]) != gpus or job.gpu_type or job.particular:
             return None
-        cells = snapshot.table.cells
-        rate = cells[Column.RATE][row]
+        record = snapshot.table.records[row]
+        rate = record.rate
         if not rate > 0:
             return None
-        left = cells[Column.REMAINING][row] - rate * max(snapshot.now_s - cells[Column.SINCE][row], 0.0)
+        left = record.remaining - rate * max(snapshot.now_s - record.since, 0.0)
         at_most_s = left / rate - snapshot.restart_cost(job)
         for type_ in self.order:
             if self.held[row][type_] == gpus:

@@ -7,31 +7,28 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from trainyard.model.allocation import Allocation
 from trainyard.model.arrays import Floats, Ints, Mask
-from trainyard.policy.choose.lines import lines_of
 from trainyard.policy.choose.pools import Pools
 from trainyard.policy.choose.walk import greedy
-from trainyard.policy.order.by_key import KeyOrder
+from trainyard.policy.draft import Draft
 from trainyard.policy.size.fixed import Fixed
 from trainyard.policy.stages import Stages
 from trainyard.state.capacity import held_mix, up_by_type
 from trainyard.state.jobs import Column
 from trainyard.state.room import Room
-from trainyard.state.snapshot import Snapshot
 
 C = Column
 # Sizes are chosen anew without the jobs that found no place, even at their smallest, if more stays idle.
 IDLE = 0.05
-Draft = dict[str, Allocation | None]  # changes that are still being made
 
 
 class Reselection:
     """Preemptive or elastic: choose who runs with how much; jobs that keep their size keep their nodes."""
 
-    def __init__(self, policy: Stages, snapshot: Snapshot) -> None:
+    def __init__(self, policy: Stages, draft: Draft) -> None:
         self.policy = policy
-        self.snapshot = snapshot
+        self.draft = draft
+        self.snapshot = snapshot = draft.view
         self.table = snapshot.table
         self.given = snapshot.table.column(C.GIVEN)
         self.fixed = isinstance(policy.size, Fixed)
@@ -47,49 +44,32 @@ class Reselection:
             self._stay = np.zeros(self.given.size, dtype=np.bool_)
         return self._stay
 
-    def run(self) -> Draft:
-        """Return who starts, stops, moves or changes size."""
-        if self.fixed and self.one_type and self.table.gpus <= self.snapshot.up_gpus:
-            # All fit: nothing to choose, no need to sort.
-            changes, failed = self._realise(_Choice(self.snapshot.waiting_rows(), self.table.column(C.GPUS)))
-            if failed is None:
-                return changes
-        swapped = self._swap()
-        if swapped is not None:
-            return swapped
+    def run_all(self) -> bool:
+        """Draft that every job gets what it asked for; False, and nothing drafted, if one finds no place."""
+        everybody = _Choice(self.snapshot.waiting_rows(), self.table.column(C.GPUS))
+        if self._realise(everybody) is None:
+            return True
+        self.draft.undo()
+        return False
+
+    def run(self) -> None:
+        """Draft who starts, stops, moves or changes size."""
         barred: Mask | None = None
         while True:
-            changes, failed = self._realise(self._choose(barred))
-            if not self.policy.order.preemptive and self._spare(changes):
+            self.draft.undo()
+            failed = self._realise(self._choose(barred))
+            if not self.policy.order.preemptive and self._spare():
                 continue
             if failed is None or not (self.fixed or self.idle > IDLE * self.snapshot.up_gpus):
-                return changes
+                return
             barred = failed if barred is None else barred | failed
 
-    def _spare(self, changes: Draft) -> bool:
+    def _spare(self) -> bool:
         """Remember running jobs that would be stopped, although none may be: they stay as they are."""
-        stopped = [self.table.row_of[job_id] for job_id, allocation in changes.items() if allocation is None]
+        changes = self.draft.changes
+        stopped = [self.table.of[job_id].row for job_id, allocation in changes.items() if allocation is None]
         self.stay[stopped] = True
         return bool(stopped)
-
-    def _swap(self) -> Draft | None:
-        """Let those in line take the places of running jobs behind them; None if that is not enough."""
-        order, waiting = self.policy.order, self.snapshot.waiting
-        if not (self.fixed and self.one_type and isinstance(order, KeyOrder) and order.steady):
-            return None
-        if not len(waiting):
-            return {}
-        stops, starts = lines_of(order, self.snapshot).choose(self.snapshot, order.key(self.snapshot))
-        if not stops and not starts:
-            return {}
-        scratch, changes = self._release(stops)
-        for job_id in starts:
-            row = self.table.row_of[job_id]
-            allocation = self._put(row, self.table.jobs[row].gpus, -1, scratch)
-            if allocation is None:
-                return None
-            changes[job_id] = allocation
-        return changes
 
     def _choose(self, barred: Mask | None) -> _Choice:
         """Choose who runs, how big and, on a mixed cluster, on which GPU type."""
@@ -170,8 +150,8 @@ class Reselection:
                     break
         return _Choice(np.array(rows, dtype=np.int64), target, types)
 
-    def _realise(self, choice: _Choice) -> tuple[Draft, Mask | None]:
-        """Place what is new or changed; say which jobs found no place."""
+    def _realise(self, choice: _Choice) -> Mask | None:
+        """Place what is new or changed; return which jobs found no place, None if all did."""
         target, types = choice.target, choice.types
         changed = target != self.given
         if types is not None:
@@ -182,8 +162,9 @@ class Reselection:
             changed |= self._other_servers(choice.servers)
         rows = changed.nonzero()[0]
         if not rows.size:
-            return {}, None
-        scratch, changes = self._release(rows[self.given[rows] > 0].tolist())
+            return None
+        for row in rows[self.given[rows] > 0].tolist():
+            self.draft.release(self.table.jobs[row].job_id)
         if rows.size > 1:
             rows = choice.rows[changed[choice.rows]]
         failed: Mask | None = None
@@ -193,16 +174,14 @@ class Reselection:
             type_ = -1 if types is None else int(types[row])
             servers = None if choice.servers is None else int(choice.servers[row])
             if choice.mix is None:
-                allocation = self._put(row, int(target[row]), type_, scratch, servers)
+                found = self._put(row, int(target[row]), type_, servers)
             else:
-                allocation = self._put_mix(row, tuple(choice.mix[row].tolist()), scratch)
-            if allocation is not None:
-                changes[self.table.jobs[row].job_id] = allocation
-            else:
-                alike = self._alike(choice, row, changes)
+                found = self._put_mix(row, tuple(choice.mix[row].tolist()))
+            if not found:
+                alike = self._alike(row)
                 failed = alike if failed is None else failed | alike
-        self.idle = scratch.total
-        return changes, failed
+        self.idle = self.draft.room.total
+        return failed
 
     def _other_servers(self, servers: Ints) -> Mask:
         """Rows of jobs that run with other parameter servers than they should."""
@@ -211,16 +190,6 @@ class Reselection:
             given = self.snapshot.target.get(self.table.jobs[row].job_id)
             other[row] = given is not None and given.servers != servers[row]
         return other
-
-    def _release(self, rows: list[int]) -> tuple[Room, Draft]:
-        """Give back what running jobs hold that do not stay as they are."""
-        scratch = self.snapshot.free.copy()
-        changes: Draft = {}
-        for row in rows:
-            job_id = self.table.jobs[row].job_id
-            scratch.give(self.snapshot.nodes.index, self.snapshot.target[job_id].shares)
-            changes[job_id] = None
-        return scratch, changes
 
     def _sizes(self, row: int, gpus: int) -> Iterator[int]:
         """Sizes to try: the chosen one, then smaller ones that the size stage allows."""
@@ -238,48 +207,45 @@ class Reselection:
             some //= 2
             yield size, some
 
-    def _put(
-        self, row: int, gpus: int, gpu_type: int, scratch: Room, servers: int | None = None
-    ) -> Allocation | None:
+    def _put(self, row: int, gpus: int, gpu_type: int, servers: int | None = None) -> bool:
         """Place one job, on GPUs of the chosen type or, where only these lack CPUs or memory, of another."""
-        own_type = int(self.table.cells[C.TYPE][row])
+        record, policy, draft = self.table.records[row], self.policy, self.draft
+        own_type = record.type_index
         types = (own_type,) if gpu_type in (-1, own_type) else (gpu_type, own_type)
-        snap, job, policy = self.snapshot, self.table.jobs[row], self.policy
         for size, some in self._shapes(row, gpus, servers or 0):
             for type_ in types:
-                request = policy.tune.request(snap, job, size, type_)
+                request = policy.tune.request(self.snapshot, record.job, size, type_)
                 if some:
                     request = request._replace(servers=some)
-                allocation = policy.place.put(request, scratch, snap.nodes, snap.rules.seed)
-                if allocation is not None:
-                    return allocation
-        return None
+                if draft.try_(policy.place, request) is not None:
+                    return True
+        return False
 
-    def _put_mix(self, row: int, mix: tuple[int, ...], scratch: Room) -> Allocation | None:
+    def _put_mix(self, row: int, mix: tuple[int, ...]) -> bool:
         """Place one job whose workers of each type are settled."""
-        job, own_type = self.table.jobs[row], int(self.table.cells[C.TYPE][row])
-        snap, best, speed = self.snapshot, None, 0.0
-        for tried in self._cuts(mix, job.least_gpus, scratch):
-            request = self.policy.tune.request(snap, job, sum(tried), own_type)._replace(mix=tried)
-            found = self.policy.place.find(request, scratch, snap.nodes, snap.rules.seed)
+        record, draft, snap, best, speed = self.table.records[row], self.draft, self.snapshot, None, 0.0
+        job = record.job
+        for tried in self._cuts(mix, job.least_gpus, draft.room):
+            request = self.policy.tune.request(snap, job, sum(tried), record.type_index)._replace(mix=tried)
+            found = self.policy.place.find(request, draft.room, snap.nodes, snap.rules.seed)
             if found is not None and (rate := snap.speed.rate(job, found)) > speed:
                 best, speed = (request, found), rate
         if best is None:
-            return None
-        best[0].take(best[1], scratch, snap.nodes)
-        return best[1]
+            return False
+        draft.commit(*best)
+        return True
 
-    def _cuts(self, mix: tuple[int, ...], least: int, scratch: Room) -> Iterator[tuple[int, ...]]:
+    def _cuts(self, mix: tuple[int, ...], least: int, room: Room) -> Iterator[tuple[int, ...]]:
         """The workers as settled; where these must span nodes, also as many as one node can take."""
         yield mix
         if self.policy.size.cuts and sum(n > 0 for n in mix) == 1:
             type_ = next(t for t, n in enumerate(mix) if n)
             mask = self.snapshot.nodes.mask_of_type[type_]
-            room = max((f for f, level in enumerate(scratch.levels) if level & mask), default=0)
-            if max(least, 1) <= room < mix[type_]:
-                yield tuple(room if t == type_ else 0 for t in range(len(mix)))
+            most = max((f for f, level in enumerate(room.levels) if level & mask), default=0)
+            if max(least, 1) <= most < mix[type_]:
+                yield tuple(most if t == type_ else 0 for t in range(len(mix)))
 
-    def _alike(self, choice: _Choice, row: int, changes: Draft) -> Mask:
+    def _alike(self, row: int) -> Mask:
         """A job that found no place, and waiting ones that ask for the same: they would find none either."""
         job, wanted, type_ = self.table.jobs[row], self.table.column(C.GPUS), self.table.column(C.TYPE)
         alike: Mask = np.zeros(self.given.size, dtype=np.bool_)
@@ -288,8 +254,8 @@ class Reselection:
             if not self.policy.tune.by_gpus:
                 content = job.content
                 alike &= [other.content is content for other in self.table.jobs]
-            for job_id in changes:
-                alike[self.table.row_of[job_id]] = False  # placed before this one
+            for job_id in self.draft.changes:
+                alike[self.table.of[job_id].row] = False  # placed before this one
         alike[row] = True
         return alike
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from trainyard.model.allocation import Allocation
 from trainyard.model.tolerance import CPUS_GB
+from trainyard.policy.draft import Draft
 from trainyard.policy.stages import Place, Request
 from trainyard.state.jobs import Column
-from trainyard.state.room import Room
-from trainyard.state.snapshot import Snapshot
+from trainyard.state.record import Record
 
 C = Column
 
@@ -17,12 +17,11 @@ C = Column
 class Reservation:
     """When the head can start at the latest, and what stays free beside it from then on."""
 
-    def __init__(
-        self, snapshot: Snapshot, head: Request, free: Room, started: dict[str, Allocation], place: Place
-    ) -> None:
-        self.snapshot = snapshot
+    def __init__(self, draft: Draft, head: Request, place: Place) -> None:
+        self.snapshot = snapshot = draft.view
         self.start_s = float("inf")
-        self.beside = free.copy()
+        self.beside = draft.room.copy()
+        started = {job_id: a for job_id, a in draft.changes.items() if a is not None}
         for finish_s, allocation in self._releases(started):
             self.beside.give(snapshot.nodes.index, allocation.shares)
             probe = self.beside.copy()
@@ -36,22 +35,19 @@ class Reservation:
         left = snap.remaining_samples()
         with np.errstate(divide="ignore", invalid="ignore"):
             ends = np.maximum(snap.table.column(C.SINCE), snap.now_s) + left / rate
-        row_of = snap.table.row_of
-        running = [(float(ends[row_of[j]]), j, a) for j, a in snap.target.items() if rate[row_of[j]] > 0]
-        soon = [(self.end_s(j, a), j, a) for j, a in started.items()]
+        of = snap.table.of
+        running = [(float(ends[of[j].row]), j, a) for j, a in snap.target.items() if of[j].rate > 0]
+        soon = [(self.end_s(of[j], a), j, a) for j, a in started.items()]
         return [(end, a) for end, _, a in sorted(running + soon, key=lambda r: (r[0], r[1]))]
 
-    def end_s(self, job_id: str, allocation: Allocation) -> float:
+    def end_s(self, record: Record, allocation: Allocation) -> float:
         """Predicted finish of a job that starts now."""
         snap = self.snapshot
-        row = snap.table.row_of[job_id]
-        return snap.now_s + float(snap.table.data[C.REMAINING, row]) / snap.speed.rate(
-            snap.table.jobs[row], allocation
-        )
+        return snap.now_s + record.remaining / snap.speed.rate(record.job, allocation)
 
-    def allows(self, job_id: str, allocation: Allocation) -> bool:
+    def allows(self, record: Record, allocation: Allocation) -> bool:
         """Whether starting this job now leaves the head's start where it is; if so, count it in."""
-        if self.end_s(job_id, allocation) <= self.start_s:
+        if self.end_s(record, allocation) <= self.start_s:
             return True
         index = self.snapshot.nodes.index
         for share in allocation.shares:

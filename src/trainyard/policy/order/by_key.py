@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
+from collections.abc import Hashable
 
 from trainyard.model.arrays import Floats, Ints
 from trainyard.policy.choose.walk import Keys, by_key, take_in_order
 from trainyard.policy.stages import Order
 from trainyard.state.jobs import Column
+from trainyard.state.record import Record
 from trainyard.state.snapshot import Snapshot
 
 C = Column
@@ -17,15 +18,9 @@ C = Column
 class KeyOrder(Order):
     """A preemptive order: active jobs by ascending key."""
 
-    steady: ClassVar[bool] = False  # whether the key of a job stays the same as long as it waits
-
     @abstractmethod
     def key(self, snapshot: Snapshot) -> Keys:
         """Return one number per active job; the smallest goes first, ties in order of submission."""
-
-    def waiting_key(self, snapshot: Snapshot, row: int) -> float:
-        """Return the key of one waiting job, for orders that are steady."""
-        return float(self.key(snapshot)[row])
 
     def rank(self, snapshot: Snapshot) -> Ints:
         """Rank all active jobs."""
@@ -35,3 +30,27 @@ class KeyOrder(Order):
         """Return the rows that fit at once, sorting no more than necessary."""
         seq, about = snapshot.table.column(C.SEQ), len(snapshot.target) + 32
         return take_in_order(self.key(snapshot), seq, demand, snapshot.up_gpus, about)
+
+
+class SteadyOrder(KeyOrder):
+    """A preemptive order under which jobs can stand in line: it answers for one job at a time.
+
+    The key of a waiting job does not change. Running jobs whose keys change alike share a line, in which
+    they stand by a token that does not change: at any time, a larger token means no smaller a key.
+    """
+
+    @abstractmethod
+    def waiting_key(self, record: Record) -> float:
+        """Return the key of a job that waits."""
+
+    @abstractmethod
+    def key_of(self, record: Record, now_s: float) -> float:
+        """Return the key of a job that has GPUs."""
+
+    @abstractmethod
+    def line(self, record: Record) -> tuple[Hashable, float]:
+        """Return the line and the token of a job that has GPUs."""
+
+    @abstractmethod
+    def bound(self, line: Hashable, token: float, now_s: float) -> float:
+        """Return a number that no key of a job in this line with this token, or a smaller one, exceeds."""

@@ -24,4 +24,4 @@ class Fifo(Order):
 
     def heads(self, snapshot: Snapshot) -> Iterator[int]:
         """Yield waiting jobs without looking at the whole queue."""
-        return map(snapshot.table.row_of.__getitem__, snapshot.waiting)
+        return (record.row for record in snapshot.waiting)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Hashable
 from itertools import pairwise
 from struct import pack, unpack
-from typing import ClassVar
+from typing import cast
 
 import numpy as np
 
 from trainyard.errors import InputError
 from trainyard.model.allocation import Wakes
 from trainyard.model.arrays import Floats, Ints
-from trainyard.model.tolerance import ROUGH_PART
+from trainyard.model.tolerance import PART, ROUGH_PART
 from trainyard.policy.choose.walk import Keys
-from trainyard.policy.order.by_key import KeyOrder
+from trainyard.policy.order.by_key import SteadyOrder
 from trainyard.policy.stages import Changes
 from trainyard.state.jobs import Column
+from trainyard.state.record import Record
 from trainyard.state.snapshot import Snapshot
 
 C = Column
@@ -27,7 +29,7 @@ SEQ_BITS = 40  # level and seq make one exact key: no ties, one sort
 DROPPED_BITS = 52 - 6  # of a double's fraction: what is left tells numbers apart that differ by 1.6%
 
 
-class Las(KeyOrder):
+class Las(SteadyOrder):
     """Least attained service first; with thresholds, discretised into queues (Tiresias, NSDI'19).
 
     Service is GPU-time (`threshold_gpu_s`) or plain run time (`threshold_s`). Without thresholds, services
@@ -35,8 +37,6 @@ class Las(KeyOrder):
     thresholds, jobs that run come before jobs that wait inside a queue, then first come, first served; a job
     that reaches the end of its queue moves on at that moment, not only when something else happens.
     """
-
-    steady: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -53,6 +53,7 @@ class Las(KeyOrder):
             raise InputError(f"{queues} queues need {queues - 1} thresholds (a:b:c), {len(limits)} given")
         self.in_gpu_time = not threshold_s
         self.limits: Floats = np.array(limits, dtype=np.float64) * (1 - ROUGH_PART)
+        self.queued = int(self.limits.size > 0)  # whether jobs that run come before those that wait
         self.limits_list: list[float] = self.limits.tolist()
         self.ends: list[float] = (self.limits / (1 - ROUGH_PART)).tolist()
 
@@ -78,14 +79,32 @@ class Las(KeyOrder):
         level += snapshot.table.column(C.SEQ).astype(np.int64)
         return level
 
-    def waiting_key(self, snapshot: Snapshot, row: int) -> float:
+    def waiting_key(self, record: Record) -> float:
         """Return the same of one job."""
-        service = self._served(snapshot, row)
-        if self.limits.size:
-            level = 2 * bisect_right(self.limits_list, service) + 1
-        else:
-            level = unpack("<q", pack("<d", service))[0] >> DROPPED_BITS
-        return (level << SEQ_BITS) + int(snapshot.table.cells[C.SEQ][row])
+        service = record.attained if self.in_gpu_time else record.executed
+        return (self._level(service) + self.queued << SEQ_BITS) + record.seq
+
+    def key_of(self, record: Record, now_s: float) -> float:
+        """Return the same of one job."""
+        return (self._level(self._served(record, now_s)) << SEQ_BITS) + record.seq
+
+    def line(self, record: Record) -> tuple[Hashable, float]:
+        """Service of running jobs grows in proportion to their GPUs, or all alike."""
+        if self.in_gpu_time:
+            return record.given, record.attained / record.given - record.given_since
+        return 1, record.executed - record.given_since
+
+    def bound(self, line: Hashable, token: float, now_s: float) -> float:
+        """Return the end of the level that the job is in."""
+        service = max(cast(int, line) * (token + now_s), 0.0)
+        return self._level(service * (1 + PART) + PART * now_s) + 1 << SEQ_BITS
+
+    def _level(self, service: float) -> int:
+        """Return the level of a job that runs with this service."""
+        if self.queued:
+            return 2 * bisect_right(self.limits_list, service)
+        level: int = unpack("<q", pack("<d", service))[0] >> DROPPED_BITS
+        return level
 
     def wakes(self, snapshot: Snapshot, changes: Changes) -> Wakes:
         """Return when each job will reach the end of each queue still before it."""
@@ -94,16 +113,12 @@ class Las(KeyOrder):
         wakes: list[tuple[str, float]] = []
         for job_id, allocation in changes.items():
             if allocation is not None:
-                served = self._served(snapshot, snapshot.table.row_of[job_id])
+                served = self._served(snapshot.table.of[job_id], snapshot.now_s)
                 speed = allocation.gpus if self.in_gpu_time else 1
                 after = ((limit - served) / speed for limit in self.ends if served < limit)
                 wakes += [(job_id, snapshot.now_s + wait_s) for wait_s in after]
         return tuple(wakes)
 
-    def _served(self, snapshot: Snapshot, row: int) -> float:
+    def _served(self, record: Record, now_s: float) -> float:
         """Service of one job up to now."""
-        cells = snapshot.table.cells
-        spent_s = snapshot.now_s - cells[C.GIVEN_SINCE][row]
-        if self.in_gpu_time:
-            return cells[C.ATTAINED][row] + cells[C.GIVEN][row] * spent_s
-        return cells[C.EXECUTED][row] + (spent_s if cells[C.GIVEN][row] else 0.0)
+        return record.attained_gpu_s(now_s) if self.in_gpu_time else record.executed_s(now_s)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Hashable
+from math import ceil, log2
+from typing import ClassVar, cast
 
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
-from trainyard.policy.order.by_key import KeyOrder
+from trainyard.model.tolerance import PART
+from trainyard.policy.order.by_key import SteadyOrder
 from trainyard.policy.stages import Fill, Order
 from trainyard.state.jobs import Column
+from trainyard.state.record import Record
 from trainyard.state.snapshot import Snapshot
 
 C = Column
+STEPS = 4  # lines of running jobs by the pace at which their keys fall: so many when it doubles
 
 
 class Sjf(Order):
@@ -30,30 +35,70 @@ class Sjf(Order):
         return ranked
 
 
-class Srtf(KeyOrder):
+class Srtf(SteadyOrder):
     """Shortest remaining time first."""
-
-    steady: ClassVar[bool] = True
 
     def key(self, snapshot: Snapshot) -> Floats:
         """Predicted remaining seconds."""
         return snapshot.remaining_s()
 
-    def waiting_key(self, snapshot: Snapshot, row: int) -> float:
+    def waiting_key(self, record: Record) -> float:
         """Return the same of one job."""
-        return snapshot.remaining_s_of(row)
+        return record.remaining / record.reference_rate
+
+    def key_of(self, record: Record, now_s: float) -> float:
+        """Return the same of one job."""
+        return record.remaining_s(now_s)
+
+    def line(self, record: Record) -> tuple[Hashable, float]:
+        """Running jobs stand by their ends, one line for all whose keys fall about equally fast."""
+        return _line(record, record.reference_rate)
+
+    def bound(self, line: Hashable, token: float, now_s: float) -> float:
+        """Return what the key would be without a stall."""
+        return _bound(cast(int, line), token, now_s)
 
 
-class Srsf(KeyOrder):
+class Srsf(SteadyOrder):
     """Smallest remaining service (GPU-time) first."""
-
-    steady: ClassVar[bool] = True
 
     def key(self, snapshot: Snapshot) -> Floats:
         """Predicted remaining GPU-seconds."""
         left: Floats = snapshot.remaining_s() * snapshot.table.column(C.GPUS)
         return left
 
-    def waiting_key(self, snapshot: Snapshot, row: int) -> float:
+    def waiting_key(self, record: Record) -> float:
         """Return the same of one job."""
-        return snapshot.remaining_s_of(row) * snapshot.table.cells[C.GPUS][row]
+        return record.remaining / record.reference_rate * record.gpus
+
+    def key_of(self, record: Record, now_s: float) -> float:
+        """Return the same of one job."""
+        return record.remaining_s(now_s) * record.gpus
+
+    def line(self, record: Record) -> tuple[Hashable, float]:
+        """Running jobs stand by their ends, one line for all whose keys fall about equally fast."""
+        return _line(record, record.reference_rate / record.gpus)
+
+    def bound(self, line: Hashable, token: float, now_s: float) -> float:
+        """Return what the key would be without a stall."""
+        return _bound(cast(int, line), token, now_s)
+
+
+def _line(record: Record, per_key: float) -> tuple[int | None, float]:
+    """The line of a running job, and when it will end; of one that makes no progress, its key.
+
+    `per_key` is how many samples count as 1 in the key.
+    """
+    rate = record.rate
+    if rate == per_key:
+        return 0, record.since + record.remaining / rate
+    if not rate > 0:
+        return None, record.remaining / per_key
+    return ceil(STEPS * log2(rate / per_key)), record.since + record.remaining / rate
+
+
+def _bound(line: int | None, token: float, now_s: float) -> float:
+    """No key of the line is larger; what rounding may add is allowed for."""
+    if line is None:
+        return token * (1 + PART)
+    return max((token - now_s) * 2.0 ** (line / STEPS), 0.0) * (1 + PART) + PART * abs(now_s)

@@ -41,7 +41,7 @@ class Explorer:
         table = snapshot.table
         wakes = []
         for job_id, allocation in changes.items():
-            row = table.row_of[job_id]
+            row = table.of[job_id].row
             if allocation is None or not table.jobs[row].elastic:
                 continue
             seen = snapshot.seen(row).get((allocation.gpus, allocation.servers), NEVER)

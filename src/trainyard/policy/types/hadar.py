@@ -128,14 +128,15 @@ def buyers_of(snapshot: Snapshot, ranked: Ints, held: Ints, capacity: Ints, stay
     buyers = {}
     for j in np.flatnonzero(~stay).tolist():
         row = int(ranked[j])
-        job = table.jobs[row]
+        record = table.records[row]
+        job = record.job
         if job.kind not in known:
-            room = room_for(job, int(table.cells[C.TYPE][row]), snapshot.nodes, capacity)
+            room = room_for(job, record.type_index, snapshot.nodes, capacity)
             known[job.kind] = mixes_of(snapshot, job, room)
         mixes = known[job.kind]
         if mixes.speed.size:
-            ideal_s = float(table.cells[C.TOTAL][row]) / float(mixes.speed.max())
-            lived_s = snapshot.now_s - float(table.cells[C.ARRIVAL][row])
+            ideal_s = record.total / float(mixes.speed.max())
+            lived_s = snapshot.now_s - record.arrival_s
             other = (mixes.workers != held[j]).any(axis=1) & bool(held[j].any())
             buyers[j] = Buyer(mixes, float(left[row]), lived_s, ideal_s, other * snapshot.restart_cost(job))
     return buyers

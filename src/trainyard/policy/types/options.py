@@ -15,7 +15,6 @@ from trainyard.model.cluster import NodeTable, by_speed
 from trainyard.model.job import Job
 from trainyard.model.kind import Kind
 from trainyard.model.tolerance import COUNT
-from trainyard.state.jobs import Column
 from trainyard.state.snapshot import Snapshot
 
 
@@ -36,7 +35,7 @@ def options_of(snapshot: Snapshot, ranked: Ints, capacity: Ints) -> Options:
         job = table.jobs[row]
         found = known.get(job.kind)
         if found is None:
-            found = known[job.kind] = _options(snapshot, job, int(table.cells[Column.TYPE][row]), capacity)
+            found = known[job.kind] = _options(snapshot, job, table.records[row].type_index, capacity)
         speed[j], use[j] = found
     return Options(speed, use)
 

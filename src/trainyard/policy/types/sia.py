@@ -116,7 +116,7 @@ def cheapest(gain: Floats, options: Configurations, capacity: Ints) -> Ints:
 
 def configurations(snapshot: Snapshot, ranked: Ints, capacity: Ints) -> Configurations:
     """Return all configurations of the ranked jobs."""
-    jobs, types = snapshot.table.jobs, snapshot.table.cells[C.TYPE]
+    jobs, types = snapshot.table.jobs, snapshot.table.column(C.TYPE)
     per_node = [int(snapshot.nodes.gpus[snapshot.nodes.type == t].max()) for t in range(capacity.size)]
     known: dict[Kind, tuple[Ints, Floats]] = {}
     found: list[tuple[Ints, Floats]] = []

@@ -76,12 +76,14 @@ def _decide(snapshot: Snapshot, policy: Policy) -> Decision:
         began = time.process_time()
         plan = policy.decide(snapshot)
         took.append(time.process_time() - began)
-    return Decision(min(took), sum(_speed(snapshot, *item) for item in plan.allocations().items()))
+    return Decision(
+        min(took), sum(_speed(snapshot, *item) for item in plan.allocations(snapshot.target).items())
+    )
 
 
 def _speed(snapshot: Snapshot, job_id: str, allocation: Allocation) -> float:
     """Speed of a job relative to that with its proportional share."""
-    job = snapshot.table.jobs[snapshot.table.row_of[job_id]]
+    job = snapshot.table.of[job_id].job
     return snapshot.speed.rate(job, allocation) / snapshot.speed.reference_rate(job)
 
 

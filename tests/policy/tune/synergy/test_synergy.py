@@ -9,7 +9,8 @@ from dataclasses import replace
 import pytest
 
 from trainyard.cli.main import run
-from trainyard.core.events import DecisionDue, JobStopped, JobSubmitted, Start, Stop
+from trainyard.core.events import DecisionDue, JobStopped, JobSubmitted
+from trainyard.core.instructions import Start, Stop
 from trainyard.core.validate import validate
 from trainyard.core.yard import Yard
 from trainyard.errors import InputError

@@ -204,7 +204,7 @@ class Regrouping:
 
     def _left_s(self, i: int) -> float:
         snap = self.occupants.snapshot
-        return snap.remaining_s_of(snap.table.row_of[self.occupants.ids[i]])
+        return snap.table.of[self.occupants.ids[i]].remaining_s(snap.now_s)
 
     def _on(self, node: int) -> list[int]:
         there: list[int] = (self.single.node == node).nonzero()[0].tolist()

@@ -34,10 +34,10 @@ class Occupants:
         allocations |= {j: a for j, a in planned.items() if a is not None}
         particular: dict[str, Allocation] = {}
         if table.particular:
-            particular = {j: a for j, a in allocations.items() if table.jobs[table.row_of[j]].particular}
+            particular = {j: a for j, a in allocations.items() if table.of[j].job.particular}
             allocations = {j: a for j, a in allocations.items() if j not in particular}
         self.ids = list(allocations)
-        self.jobs: list[Job] = [table.jobs[table.row_of[job_id]] for job_id in self.ids]
+        self.jobs: list[Job] = [table.of[job_id].job for job_id in self.ids]
         self.starting = [job_id not in snapshot.target for job_id in self.ids]
         # The parts of all occupants in a row, those of tenant i from ends[i] to ends[i + 1].
         self.ends = list(accumulate([len(a.shares) for a in allocations.values()], initial=0))

@@ -75,7 +75,7 @@ def _restarts(occupants: Occupants) -> tuple[float, float]:
     ]
     if not moved:
         return 0.0, 0.0
-    left = [snap.remaining_s_of(snap.table.row_of[occupants.ids[i]]) for i in moved]
+    left = [snap.table.of[occupants.ids[i]].remaining_s(snap.now_s) for i in moved]
     return sum(snap.restart_cost(occupants.jobs[i]) for i in moved), float(np.mean(left))
 
 

@@ -54,8 +54,8 @@ class SynergyTune(Tune):
         """Return the snapshot with every job cut to its proportional share."""
         running, free = snapshot.target, snapshot.free.copy()
         if snapshot.table.particular:
-            index, jobs, row_of = snapshot.nodes.index, snapshot.table.jobs, snapshot.table.row_of
-            running = {j: _cut(snapshot, jobs[row_of[j]], a) for j, a in running.items()}
+            index, of = snapshot.nodes.index, snapshot.table.of
+            running = {j: _cut(snapshot, of[j].job, a) for j, a in running.items()}
             for job_id, allocation in snapshot.target.items():
                 free.give(index, allocation.shares)
                 free.take(index, running[job_id].shares)
@@ -64,11 +64,14 @@ class SynergyTune(Tune):
 
     def share(self, snapshot: Snapshot, changes: Changes) -> Changes:
         """Hand out CPUs and memory to all that will run."""
-        if snapshot.still and not changes:
-            return changes
+        if not changes and snapshot.caches.get(self) == snapshot.placed:
+            return changes  # nothing was to be changed then, and nothing came or went since
         occupants = Occupants(snapshot, changes)
         self.tune(occupants)
-        return occupants.changes()
+        tuned = occupants.changes()
+        if not tuned:
+            snapshot.caches[self] = snapshot.placed
+        return tuned
 
     def tune(self, occupants: Occupants) -> None:
         """Set seats and places."""

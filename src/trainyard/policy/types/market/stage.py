@@ -88,7 +88,7 @@ class Market(Joint):
         bound, complete = stall.bound(costs, found.prices)
         found = found._replace(bound=min(bound, found.cost))
         mix[admitted] = found.mix
-        snapshot.notes["market"] = found.prices
+        snapshot.caches[self] = found.prices
         return mix, {**_certificate(stall, costs, found), "bound_holds_for": "all" if complete else "listed"}
 
     def _costs(self, stall: Stall) -> Costs:
@@ -108,7 +108,7 @@ class Market(Joint):
 
     def _solve(self, stall: Stall, costs: Costs) -> Assignment:
         generator = np.random.default_rng((stall.snapshot.rules.seed, int(stall.snapshot.now_s)))
-        guess = stall.snapshot.notes.get("market")
+        guess = stall.snapshot.caches.get(self)
         if self.engine == "category":
             found = search_sampled(costs, stall.rings(), self.samples or 64, generator)
             return found._replace(prices=clear(costs, stall.lists(costs), guess).prices)

@@ -6,22 +6,15 @@ from itertools import product
 
 import pytest
 
-from trainyard.core.events import (
-    DecisionDue,
-    JobCancelled,
-    JobFinished,
-    JobStopped,
-    JobSubmitted,
-    Kill,
-    NodeFailed,
-)
-from trainyard.core.states import AFTER, TERMINAL, TRANSITIONS, State
+from trainyard.core.events import DecisionDue, JobCancelled, JobFinished, JobStopped, JobSubmitted, NodeFailed
+from trainyard.core.instructions import Kill
 from trainyard.core.validate import validate
 from trainyard.core.yard import Yard
 from trainyard.errors import TransitionError
 from trainyard.model.allocation import Allocation, Plan, Share
 from trainyard.model.cluster import uniform_cluster
 from trainyard.model.job import Job
+from trainyard.state.lifecycle import AFTER, TERMINAL, TRANSITIONS, State
 
 S = State
 ALLOWED = {

@@ -1,0 +1,119 @@
+"""What comes out of the core: instructions. Inside they are tuples, made into objects for whoever asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from trainyard.model.allocation import Allocation
+from trainyard.model.job import Job
+from trainyard.state.lifecycle import State
+from trainyard.state.record import Record
+
+# What to do, the first entry of a tuple; the record of the job is the second.
+START: Final = 0  # allocation, rate, finish_s, lr_factor
+RETUNE: Final = 1  # allocation, rate, finish_s
+STOP: Final = 2
+KILL: Final = 3
+WAKE: Final = 4  # time_s
+ENDED: Final = 5  # state, finish_s, fair_s
+
+Do = tuple[Any, ...]
+
+
+@dataclass(slots=True)
+class Start:
+    """Start the job (again) with this allocation; by the speed model it will be done at `finish_s`.
+
+    A job whose batch grew with its workers since its last run multiplies its learning rate by `lr_factor`
+    (linear scaling, Goyal et al. 2017).
+    """
+
+    job_id: str
+    allocation: Allocation
+    samples_per_s: float
+    finish_s: float
+    lr_factor: float = 1.0
+
+
+@dataclass(slots=True)
+class Retune:
+    """Give a running job other CPUs or memory, same workers."""
+
+    job_id: str
+    allocation: Allocation
+    samples_per_s: float
+    finish_s: float
+
+
+@dataclass(slots=True)
+class Stop:
+    """Checkpoint and stop the job, then report JobStopped."""
+
+    job_id: str
+
+
+@dataclass(slots=True)
+class Kill:
+    """End what is left of a job's processes; nothing more is expected of it."""
+
+    job_id: str
+
+
+@dataclass(slots=True)
+class Wake:
+    """Raise DecisionDue at this time if the job has been running all along."""
+
+    job_id: str
+    time_s: float
+
+
+@dataclass(slots=True)
+class Ended:
+    """A job left the yard; this is all that is kept of it besides its story."""
+
+    job: Job
+    state: State
+    finish_s: float
+    first_start_s: float | None
+    ideal_s: float
+    fair_s: float
+    gpu_s: float
+    restarts: int
+    preemptions: int
+    undone: float = 0.0  # part of its work
+
+
+Instruction = Start | Retune | Stop | Kill | Wake | Ended
+
+
+def as_objects(todo: list[Do]) -> list[Instruction]:
+    """Return the same as objects."""
+    return [MAKERS[op](record, *more) for op, record, *more in todo]
+
+
+def ended(record: Record, state: State, finish_s: float, fair_s: float) -> Ended:
+    """Return what is kept of a job that is over."""
+    return Ended(
+        record.job,
+        state,
+        finish_s,
+        record.first_start_s,
+        record.ideal_s,
+        fair_s,
+        record.attained,
+        record.restarts,
+        record.preemptions,
+        record.remaining_at(finish_s) / record.total,
+    )
+
+
+MAKERS: Final[dict[int, Callable[..., Instruction]]] = {
+    START: lambda record, *more: Start(record.job_id, *more),
+    RETUNE: lambda record, *more: Retune(record.job_id, *more),
+    STOP: lambda record: Stop(record.job_id),
+    KILL: lambda record: Kill(record.job_id),
+    WAKE: lambda record, at: Wake(record.job_id, at),
+    ENDED: ended,
+}

@@ -1,0 +1,44 @@
+"""Whole gangs with preemption on one GPU type, without looking at everybody.
+
+If all jobs fit at once, those that wait start. Else, if the order lets jobs stand in line, the first waiting
+ones take the places of the last running ones.
+"""
+
+from __future__ import annotations
+
+from trainyard.policy.choose.lines import lines_of
+from trainyard.policy.draft import Draft
+from trainyard.policy.order.by_key import SteadyOrder
+from trainyard.policy.stages import Stages
+from trainyard.state.record import Record
+
+
+def start_all(policy: Stages, draft: Draft) -> bool:
+    """Draft that all waiting jobs start; False, and nothing drafted, if one finds no place."""
+    for record in draft.view.waiting:
+        if not _put(policy, draft, record):
+            draft.undo()
+            return False
+    return True
+
+
+def swap(policy: Stages, draft: Draft) -> bool:
+    """Draft who stops and who starts; False, and nothing drafted, if jobs cannot stand in line or be placed."""
+    order, view = policy.order, draft.view
+    if not isinstance(order, SteadyOrder):
+        return False
+    if not len(view.waiting):
+        return True
+    stops, starts = lines_of(order, view).choose(view)
+    for record in stops:
+        draft.release(record.job_id)
+    for record in starts:
+        if not _put(policy, draft, record):
+            draft.undo()
+            return False
+    return True
+
+
+def _put(policy: Stages, draft: Draft, record: Record) -> bool:
+    request = policy.tune.request(draft.view, record.job, record.gpus, record.type_index)
+    return draft.try_(policy.place, request) is not None

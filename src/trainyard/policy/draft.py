@@ -1,0 +1,84 @@
+"""A plan in the making: jobs are tried on the free room itself, and every try can be undone."""
+
+from __future__ import annotations
+
+from trainyard.model.allocation import Allocation
+from trainyard.policy.stages import Place, Request
+from trainyard.state.room import Room
+from trainyard.state.snapshot import Snapshot
+
+
+class Draft:
+    """Changes that are still being made, and the room that they leave.
+
+    The room is the snapshot's own, lent for one decision: `close` leaves it as it was. What a place stage
+    found last is taken out only when somebody looks again, as often nobody does.
+    """
+
+    __slots__ = ("_latest", "_log", "_plain", "_room", "changes", "view")
+
+    def __init__(self, view: Snapshot) -> None:
+        self.view = view
+        self.changes: dict[str, Allocation | None] = {}
+        self._room = view.free
+        self._plain = view.free.plain
+        self._log: list[tuple[int, int, float, float]] = []  # what nodes had before, one entry per change
+        self._latest: tuple[Request, Allocation] | None = None
+
+    @property
+    def room(self) -> Room:
+        """What the changes leave free."""
+        if self._latest is not None:
+            request, allocation = self._latest
+            self._latest = None
+            if request.cpus_per_gpu is not None or request.memory_per_gpu is not None:
+                self._room.plain = False  # from now on a free GPU does not mean that its share is free
+            self._add(allocation, -1)
+        return self._room
+
+    def release(self, job_id: str) -> None:
+        """Take back what a job has."""
+        self._add(self.view.target[job_id], 1)
+        self.changes[job_id] = None
+
+    def try_(self, place: Place, request: Request) -> Allocation | None:
+        """Give the job what it asks for, if the place stage finds nodes for it."""
+        view = self.view
+        allocation = place.find(request, self.room, view.nodes, view.rules.seed)
+        if allocation is not None:
+            self.commit(request, allocation)
+        return allocation
+
+    def commit(self, request: Request, allocation: Allocation) -> None:
+        """Give the job what was found for it."""
+        self._latest = request, allocation
+        self.changes[request.job.job_id] = allocation
+
+    def take_back(self) -> None:
+        """Undo the latest try."""
+        assert self._latest is not None
+        del self.changes[self._latest[0].job.job_id]
+        self._latest = None
+
+    def undo(self) -> None:
+        """Undo everything."""
+        room = self._room
+        for entry in reversed(self._log):
+            room.restore(*entry)
+        room.plain = self._plain
+        self._log.clear()
+        self._latest = None
+        self.changes = {}
+
+    def close(self) -> dict[str, Allocation | None]:
+        """Return the changes, and the room as it was."""
+        changes = self.changes
+        self.undo()
+        return changes
+
+    def _add(self, allocation: Allocation, sign: int) -> None:
+        room, index = self._room, self.view.nodes.index
+        for node, gpus, _, cpus, memory_gb in allocation.shares:
+            i = index[node]
+            self._log.append((i, room.gpus[i], room.cpus[i], room.memory_gb[i]))
+            room.add(i, sign * gpus, sign * cpus, sign * memory_gb)

@@ -1,0 +1,109 @@
+"""One active job: what is known of it, what it was given, and what it does."""
+
+from __future__ import annotations
+
+from trainyard.model.allocation import Allocation
+from trainyard.model.job import Job
+from trainyard.state.lifecycle import State
+
+WAITING = State.WAITING
+
+
+class Record:
+    """All numbers of one active job. Only the core writes here; whoever decides reads.
+
+    Work is counted lazily: `remaining` samples were left at `since`, and `rate` more are done in every second
+    from then on. What the job holds is counted in the same way, from `given_since`.
+    """
+
+    __slots__ = (
+        "arrival_s",
+        "attained",
+        "executed",
+        "first_start_s",
+        "given",
+        "given_since",
+        "gpus",
+        "ideal_s",
+        "job",
+        "job_id",
+        "met",
+        "occupies",
+        "preemptions",
+        "rate",
+        "reference_rate",
+        "remaining",
+        "restarts",
+        "row",
+        "run_since_s",
+        "saved",
+        "seq",
+        "since",
+        "special",
+        "start",
+        "state",
+        "stopping",
+        "total",
+        "trained_with",
+        "type_index",
+    )
+
+    def __init__(
+        self,
+        job: Job,
+        seq: int,
+        type_index: int,
+        work: tuple[float, float, float],
+        now_s: float,
+        met: float,
+    ) -> None:
+        self.job = job
+        self.job_id = job.job_id
+        self.seq = seq  # order of submission: the last tie-break everywhere
+        self.row = -1  # of the job table; below 0 when the job is over
+        self.gpus = job.gpus  # requested
+        self.type_index = type_index  # of the one GPU type that the job accepts, or -1
+        self.arrival_s = now_s
+        self.met = met  # integral of the number of active jobs over time, when it came
+        self.total, self.reference_rate, self.ideal_s = work  # samples; samples/s and time as requested
+        self.remaining = self.saved = self.total  # samples left at `since`, and at the last checkpoint
+        self.rate = 0.0  # samples/s from `since` on
+        self.since = self.given_since = now_s
+        self.given = 0  # GPUs from `given_since` on
+        self.attained = 0.0  # GPU-seconds up to `given_since`
+        self.executed = 0.0  # seconds with GPUs up to `given_since`
+        self.restarts = 0
+        self.preemptions = 0
+        self.state = WAITING
+        self.occupies: Allocation | None = None  # what its processes occupy
+        self.stopping = False  # it still blocks its nodes
+        self.first_start_s: float | None = None
+        self.trained_with = 0  # GPUs of its last run
+        self.run_since_s = 0.0  # when the present run began to make progress
+        self.special = False  # it is given other than proportional CPUs or memory
+        self.start = -1  # number of its present run; below 0 when it does not run
+
+    def remaining_at(self, now_s: float) -> float:
+        """Samples left."""
+        ran = now_s - self.since
+        left = self.remaining - self.rate * ran if ran > 0 else self.remaining
+        return left if left > 0 else 0.0
+
+    def remaining_s(self, now_s: float) -> float:
+        """Predicted seconds left if it ran with what it asked for."""
+        return self.remaining_at(now_s) / self.reference_rate
+
+    def attained_gpu_s(self, now_s: float) -> float:
+        """GPU-seconds held so far."""
+        return self.attained + self.given * (now_s - self.given_since)
+
+    def executed_s(self, now_s: float) -> float:
+        """Seconds with GPUs so far."""
+        return self.executed + (now_s - self.given_since if self.given else 0.0)
+
+    def copy(self) -> Record:
+        """Return an independent copy."""
+        twin = Record.__new__(Record)
+        for name in Record.__slots__:
+            setattr(twin, name, getattr(self, name))
+        return twin
