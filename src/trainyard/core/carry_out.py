@@ -67,34 +67,26 @@ class Carrier:
             factor = lr_factor(record, gpus)
         record.trained_with = gpus
         record.occupies = allocation
-        record.rate = rate = self._rate(record.job, allocation)
+        record.rate = rate = self.speed.rate(record.job, allocation)
+        if not rate > 0:
+            raise _never_ends(record.job, allocation)
         record.since = record.run_since_s = since
         record.saved = left = record.remaining
-        self._number_run(record)
+        self._runs = record.start = self._runs + 1  # what is said of its earlier runs is void from now on
+        self._changed.append(record)
         self._change(record, RUNNING, now, cause, allocation)
         self.out.append((START, record, allocation, rate, since + left / rate, factor))
-
-    def _rate(self, job: Job, allocation: Allocation) -> float:
-        rate = self.speed.rate(job, allocation)
-        if not rate > 0:
-            where = ", ".join(f"{share.gpus} GPUs of {share.node}" for share in allocation.shares)
-            raise InputError(
-                f"job {job.job_id}: its profile gives 0 samples/s on {where}; it would never end"
-            )
-        return rate
-
-    def _number_run(self, record: Record) -> None:
-        """What is said of earlier runs of the job, or of this one with what it had, is void from now on."""
-        self._runs = record.start = self._runs + 1
-        self._changed.append(record)
 
     def _retune(self, record: Record, allocation: Allocation, now: float) -> None:
         """CPUs or memory change under the same workers: free, and at once."""
         note_checkpoint(record, now)
         left = settle(self._view.observed, record, now)
-        record.rate = rate = self._rate(record.job, allocation)
+        record.rate = rate = self.speed.rate(record.job, allocation)
+        if not rate > 0:
+            raise _never_ends(record.job, allocation)
         record.occupies = allocation
-        self._number_run(record)
+        self._runs = record.start = self._runs + 1
+        self._changed.append(record)
         self._change(record, RUNNING, now, "CPUs or memory change", allocation)
         self.out.append((RETUNE, record, allocation, rate, record.since + left / rate))
 
@@ -133,3 +125,8 @@ class Carrier:
             raise TransitionError(f"job {job_id} cannot go from {before} to {after}")
         record.state = after
         self.story.append((now, job_id, before, after, cause, allocation))
+
+
+def _never_ends(job: Job, allocation: Allocation) -> InputError:
+    where = ", ".join(f"{share.gpus} GPUs of {share.node}" for share in allocation.shares)
+    return InputError(f"job {job.job_id}: its profile gives 0 samples/s on {where}; it would never end")

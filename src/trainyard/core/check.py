@@ -8,12 +8,18 @@ from trainyard.errors import PlanError
 from trainyard.model.allocation import Allocation
 from trainyard.model.job import Job
 from trainyard.model.tolerance import CPUS_GB
+from trainyard.state.record import Record
 from trainyard.state.snapshot import Snapshot
 
 
 def check_plan(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) -> None:
     """Raise PlanError unless every change is a whole gang on nodes that have room for all of them."""
     of, target = snapshot.table.of, snapshot.target
+    if len(changes) == 1:
+        ((job_id, allocation),) = changes.items()
+        if allocation is not None and allocation.at >= 0 and job_id in of and job_id not in target:
+            if _fits(snapshot, of[job_id], allocation):
+                return  # the common case, looked at more quickly; what is wrong is said below
     room: Left = {}
     for job_id, allocation in changes.items():
         record = of.get(job_id)
@@ -27,6 +33,20 @@ def check_plan(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) -> 
     for at, (gpus, cpus, memory_gb) in room.items():
         if gpus < 0 or cpus < -CPUS_GB or memory_gb < -CPUS_GB:
             raise _over_allocated(snapshot.nodes.ids[at], room[at])
+
+
+def _fits(snapshot: Snapshot, record: Record, allocation: Allocation) -> bool:
+    """Whether a job that starts on one node, with a proportional share, has all that it must have."""
+    job, free, at, gpus = record.job, snapshot.free, allocation.at, allocation.gpus
+    share = allocation.shares[0]
+    return (
+        0 <= gpus <= free.gpus[at]
+        and (gpus == record.gpus or job.least_gpus <= gpus <= job.most_gpus)
+        and share.cpus <= free.cpus[at] + CPUS_GB
+        and share.memory_gb <= free.memory_gb[at] + CPUS_GB
+        and record.type_index in (-1, snapshot.nodes.type_of[at])
+        and (job.profile is None or not job.profile.apart)
+    )
 
 
 Left = dict[int, list[float]]  # node -> GPUs, CPUs and GB of memory that are left of it

@@ -38,6 +38,7 @@ from trainyard.model.job import Job
 from trainyard.model.rules import Rules
 from trainyard.model.speed import Sensitivity, SpeedModel
 from trainyard.state.jobs import JobTable
+from trainyard.state.journal import KEPT
 from trainyard.state.lifecycle import State
 from trainyard.state.queue import Queue
 from trainyard.state.record import Record
@@ -106,9 +107,8 @@ class Yard(Carrier):
         """Return what a policy sees at this moment; it shares its parts with the yard, so fork it to keep it."""
         if now_s != self._met_at:
             self._meet(now_s)
-        self.free.plain = not self._special
         view = self._view
-        view.now_s, view.up_gpus, view.met = now_s, self.up_gpus, self._met
+        view.now_s, view.met = now_s, self._met
         return view
 
     # -- jobs come and go ---------------------------------------------------------------------------------
@@ -216,6 +216,7 @@ class Yard(Carrier):
         gpus = int(self.nodes.gpus[i])
         self.free.add(i, sign * gpus, sign * float(self.nodes.cpus[i]), sign * float(self.nodes.memory_gb[i]))
         self.up_gpus += sign * gpus
+        self._view.up_gpus = self.up_gpus
         up = self._view.up = self._view.up.copy()
         up[i] = sign > 0
         self._view.freed += 1
@@ -226,18 +227,24 @@ class Yard(Carrier):
     def decide(self, now: float) -> None:
         """Ask the policy for a plan and make it the target."""
         snapshot = self.snapshot(now)
-        plan = self._decide(snapshot)
-        if plan.changes:
-            self._apply(plan.changes, snapshot)
-        if plan.wakes:
-            self.out += [(WAKE, self.records[job_id], at) for job_id, at in plan.wakes if at > now]
-        self.table.changed.trim()
-        self.story.pack()
+        changes, wakes, _ = self._decide(snapshot)
+        if changes:
+            check_plan(snapshot, changes)
+            self._apply(changes, now)
+        if wakes:
+            self.out += [(WAKE, self.records[job_id], at) for job_id, at in wakes if at > now]
+        if len(self._changed) > KEPT:
+            self.table.changed.trim()
+            self.story.pack()
 
-    def _apply(self, changes: Mapping[str, Allocation | None], snapshot: Snapshot) -> None:
+    def _apply(self, changes: Mapping[str, Allocation | None], now: float) -> None:
         """Make the plan the target: first everything that is taken, then everything that is given."""
-        check_plan(snapshot, changes)
-        now, records, target = snapshot.now_s, self.records, self.target
+        records, target = self.records, self.target
+        if len(changes) == 1:
+            ((job_id, allocation),) = changes.items()
+            if allocation is not None and job_id not in target:
+                self._give(records[job_id], allocation, now)
+                return
         taken: list[tuple[Record, Allocation | None]] = []
         given: list[tuple[Record, Allocation]] = []
         for job_id, after in changes.items():
@@ -287,11 +294,16 @@ class Yard(Carrier):
         self._view.placed += 1
         job_id = record.job_id
         allocation = self.target.pop(job_id)
-        self.free.give(self.nodes.index, allocation.shares)
+        if (at := allocation.at) >= 0:
+            _, gpus, _, cpus, memory_gb = allocation.shares[0]
+            self.free.add(at, gpus, cpus, memory_gb)
+        else:
+            self.free.give(self.nodes.index, allocation.shares)
         if self.pending:
             self.pending.pop(job_id, None)
         if record.special:
             self._special -= 1
+            self.free.plain = not self._special
             record.special = False
         spent = now - record.given_since
         record.attained += record.given * spent
@@ -304,17 +316,17 @@ class Yard(Carrier):
             self._view.observed.held(job_id, self.nodes.workers_by_type(allocation), spent)
 
     def _target(self, record: Record, allocation: Allocation, now: float) -> None:
-        nodes, add = self.nodes, self.free.add
         self.target[record.job_id] = allocation
         self._view.placed += 1
-        for node, gpus, _, cpus, memory_gb in allocation.shares:
-            i = nodes.index[node]
-            add(i, -gpus, -cpus, -memory_gb)
-            cpus_each, memory_each = nodes.share_per_gpu[i]
-            if cpus != gpus * cpus_each or memory_gb != gpus * memory_each:
+        if (at := allocation.at) >= 0:
+            _, gpus, _, cpus, memory_gb = allocation.shares[0]
+            self.free.add(at, -gpus, -cpus, -memory_gb)
+        else:
+            self.free.take(self.nodes.index, allocation.shares)
+            if not self.nodes.is_proportional(allocation):
                 record.special = True
-        if record.special:
-            self._special += 1
+                self._special += 1
+                self.free.plain = False
         record.given = allocation.gpus
         if record.given != record.gpus:
             self.table.resized += 1

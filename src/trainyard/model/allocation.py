@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 
@@ -26,11 +27,14 @@ class Allocation:
 
     shares: tuple[Share, ...]
     gpus: int = field(init=False, repr=False, compare=False)  # on all nodes
+    # The node's index in its table if these are GPUs of one node with their proportional share, else -1.
+    at: int = field(init=False, repr=False, compare=False)
 
-    def __init__(self, shares: tuple[Share, ...]) -> None:
+    def __init__(self, shares: tuple[Share, ...], at: int = -1) -> None:
         gpus = shares[0].gpus if len(shares) == 1 else sum([share.gpus for share in shares])
         _set(self, "shares", shares)
         _set(self, "gpus", gpus)
+        _set(self, "at", at)
 
     @property
     def workers(self) -> tuple[tuple[str, int], ...]:
@@ -54,14 +58,13 @@ class Allocation:
 Wakes = tuple[tuple[str, float], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """What should run now, as changes against what runs: None stops a job; jobs not named stay."""
 
-    changes: Mapping[str, Allocation | None] = field(default_factory=dict)
+    changes: Mapping[str, Allocation | None] = MappingProxyType({})
     # (job, when): the policy wants to be asked again then, if this job still runs as it starts now
     wakes: Wakes = ()
-    notes: Mapping[str, Any] = field(default_factory=dict)  # what the policy says of this decision
+    notes: Mapping[str, Any] = MappingProxyType({})  # what the policy says of this decision
 
     def allocations(self, target: Mapping[str, Allocation]) -> dict[str, Allocation]:
         """Job -> allocation for everything that should run beside what the target keeps; all others wait."""

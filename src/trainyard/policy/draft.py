@@ -43,10 +43,11 @@ class Draft:
 
     def try_(self, place: Place, request: Request) -> Allocation | None:
         """Give the job what it asks for, if the place stage finds nodes for it."""
-        view = self.view
-        allocation = place.find(request, self.room, view.nodes, view.rules.seed)
+        view, room = self.view, self._room if self._latest is None else self.room
+        allocation = place.find(request, room, view.nodes, view.rules.seed)
         if allocation is not None:
-            self.commit(request, allocation)
+            self._latest = request, allocation
+            self.changes[request.job.job_id] = allocation
         return allocation
 
     def commit(self, request: Request, allocation: Allocation) -> None:
@@ -73,7 +74,8 @@ class Draft:
     def close(self) -> dict[str, Allocation | None]:
         """Return the changes, and the room as it was."""
         changes = self.changes
-        self.undo()
+        if self._log:
+            self.undo()
         return changes
 
     def _add(self, allocation: Allocation, sign: int) -> None:

@@ -19,6 +19,7 @@ from trainyard.policy.tune.proportional import Proportional
 from trainyard.state.snapshot import Snapshot
 
 UNCHANGED = Plan()
+NO_CHANGES: Changes = {}
 NOTHING_SAID: Mapping[str, Any] = {}
 
 
@@ -34,6 +35,9 @@ class Policy:
     # What the stages say of themselves, looked up once.
     _gangs: bool = field(init=False, repr=False, compare=False)  # every job runs as requested or not at all
     _starts_only: bool = field(init=False, repr=False, compare=False)  # and no running job is disturbed
+    _grounds: bool = field(
+        init=False, repr=False, compare=False
+    )  # other stages see what its tune stage shows
     _shares: bool = field(init=False, repr=False, compare=False)  # CPUs and memory are handed out afterwards
     _wakes: list[Callable[[Snapshot, Changes], Wakes]] = field(init=False, repr=False, compare=False)
 
@@ -41,13 +45,22 @@ class Policy:
         gangs = isinstance(self.size, Fixed)
         object.__setattr__(self, "_gangs", gangs)
         object.__setattr__(self, "_starts_only", gangs and not self.order.preemptive)
+        object.__setattr__(self, "_grounds", type(self.tune).ground is not Tune.ground)
         object.__setattr__(self, "_shares", type(self.tune).share is not Tune.share)
         awake = [stage.wakes for stage in (self.order, self.size) if _overrides(stage)]
         object.__setattr__(self, "_wakes", awake)
 
     def decide(self, snapshot: Snapshot) -> Plan:
         """Return what should run now. Reads the snapshot, changes nothing."""
-        changes, notes = self._select(snapshot)
+        changes, notes = NO_CHANGES, NOTHING_SAID
+        if not self._starts_only or (
+            snapshot.free.total and len(snapshot.table.records) > len(snapshot.target)
+        ):
+            draft = Draft(self.tune.ground(snapshot) if self._grounds else snapshot)
+            try:
+                notes = self._choose(draft)
+            finally:
+                changes = draft.close()
         if self._shares and (changes or self.tune.retunes):
             changes = self.tune.share(snapshot, changes)
         if not (changes or notes or self.size.periodic):
@@ -56,17 +69,6 @@ class Policy:
         for stage_wakes in self._wakes:
             wakes += stage_wakes(snapshot, changes)
         return Plan(changes, wakes, notes)
-
-    def _select(self, snapshot: Snapshot) -> tuple[Changes, Mapping[str, Any]]:
-        """Return who starts, stops, moves or changes size, and what the stages say of it."""
-        if self._starts_only and not (snapshot.free.total and len(snapshot.waiting)):
-            return {}, {}
-        draft = Draft(self.tune.ground(snapshot))
-        try:
-            notes = self._choose(draft)
-        finally:
-            changes = draft.close()
-        return changes, notes
 
     def _choose(self, draft: Draft) -> Mapping[str, Any]:
         """Draft the changes by the quickest way that the stages allow; return what they say of it."""

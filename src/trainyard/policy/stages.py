@@ -12,6 +12,7 @@ from trainyard.model.cluster import NodeTable
 from trainyard.model.job import Job
 from trainyard.model.profile import Demand
 from trainyard.policy.choose.walk import greedy
+from trainyard.state.record import Record
 from trainyard.state.room import Room
 from trainyard.state.snapshot import Snapshot
 
@@ -30,9 +31,10 @@ class Order(ABC):
     def rank(self, snapshot: Snapshot) -> Ints:
         """Return rows of the job table, first come first."""
 
-    def heads(self, snapshot: Snapshot) -> Iterator[int]:
-        """Yield the ranking row by row; an order that can do so lazily does."""
-        return iter(self.rank(snapshot).tolist())
+    def heads(self, snapshot: Snapshot) -> Iterator[Record]:
+        """Yield the ranking job by job; an order that can do so lazily does."""
+        records = snapshot.table.records
+        return (records[row] for row in self.rank(snapshot).tolist())
 
     def choose(self, snapshot: Snapshot, demand: Floats) -> Ints:
         """Return the rows that fit at once, in order, if row i asks for demand[i] GPUs."""

@@ -113,13 +113,18 @@ class Simulator:
     def advance(self) -> bool:
         """Go on to the next moment at which the policy has to decide; False if there is none any more."""
         jobs, ended, last_s = len(self.jobs), self._recorder.ended, self._last_s
-        heap, arrivals, submit = self._heap, self._arrivals, self.yard.submit
-        while len(ended) < jobs and (at := self._next_time()) <= last_s:
+        heap, arrivals, yard = self._heap, self._arrivals, self.yard
+        while len(ended) < jobs:
+            at = arrivals[self._next_arrival]
+            if heap and heap[0][0] < at:
+                at = heap[0][0]
+            if at > last_s:
+                break
             self.now_s, due = at, False
             while heap and heap[0][0] == at and heap[0][1] < ARRIVAL:
                 due |= self._happen(heappop(heap))
             while arrivals[self._next_arrival] == at:
-                submit(at, self.jobs[self._next_arrival])  # only a decision starts it
+                yard.submit(at, self.jobs[self._next_arrival])  # only a decision starts it
                 self._next_arrival += 1
                 due = True
             while heap and heap[0][0] == at:
@@ -147,9 +152,8 @@ class Simulator:
 
     def _note_levels(self, at: float) -> None:
         yard = self.yard
-        running = len(yard.target)
-        waiting, gpus = len(yard.records) - running, yard.up_gpus - yard.free.total
-        self._recorder.levels.fromlist([at, waiting, running, gpus])
+        running, gpus = len(yard.target), yard.up_gpus - yard.free.total
+        self._recorder.levels.extend((at, len(yard.records) - running, running, gpus))
 
     @property
     def arrived(self) -> int:

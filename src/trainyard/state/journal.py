@@ -29,4 +29,4 @@ class Journal:
         """Forget the older half when it has become long."""
         if len(self.entries) > KEPT:
             self.base += len(self.entries) - KEPT // 2
-            del self.entries[: -KEPT // 2]
+            del self.entries[: -(KEPT // 2)]

@@ -27,11 +27,11 @@ class Starts:
         if fill == "greedy":
             self._fill(self.policy.order.rank(self.snapshot), None)
             return
-        snapshot, records = self.snapshot, self.snapshot.table.records
-        for row in self.policy.order.heads(snapshot):
-            record = records[row]
-            if fill == "strict" and self._stuck(record):
-                break
+        snapshot = self.snapshot
+        stuck, freed = snapshot.caches.get((self.policy.place, self.policy.tune), (None, 0))
+        for record in self.policy.order.heads(snapshot):
+            if record is stuck and fill == "strict" and freed == snapshot.freed:
+                break  # it found no place, and nothing became free since
             if not self._start(record):
                 if fill == "easy":
                     behind = self.policy.order.rank(snapshot)[len(self.draft.changes) + 1 :]
@@ -40,18 +40,15 @@ class Starts:
                     snapshot.caches[self.policy.place, self.policy.tune] = record, snapshot.freed
                 break
 
-    def _stuck(self, record: Record) -> bool:
-        """Whether the job found no place and nothing became free since."""
-        who, freed = self.snapshot.caches.get((self.policy.place, self.policy.tune), (None, 0))
-        return who is record and freed == self.snapshot.freed
-
     def _request(self, record: Record) -> Request:
         return self.policy.tune.request(self.snapshot, record.job, record.gpus, record.type_index)
 
     def _start(self, record: Record) -> bool:
         if record.gpus > self.left:
             return False
-        allocation = self.draft.try_(self.policy.place, self._request(record))
+        policy = self.policy
+        request = policy.tune.request(self.snapshot, record.job, record.gpus, record.type_index)
+        allocation = self.draft.try_(policy.place, request)
         if allocation is None:
             return False
         self.left -= allocation.gpus

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from trainyard.model.arrays import Ints
 from trainyard.policy.stages import Fill, Order
+from trainyard.state.record import Record
 from trainyard.state.snapshot import Snapshot
 
 
@@ -22,6 +23,6 @@ class Fifo(Order):
         """Rank waiting jobs by submission."""
         return snapshot.waiting_rows()
 
-    def heads(self, snapshot: Snapshot) -> Iterator[int]:
+    def heads(self, snapshot: Snapshot) -> Iterator[Record]:
         """Yield waiting jobs without looking at the whole queue."""
-        return (record.row for record in snapshot.waiting)
+        return iter(snapshot.waiting)

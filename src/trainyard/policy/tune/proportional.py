@@ -12,6 +12,8 @@ class Proportional(Tune):
 
     def request(self, snapshot: Snapshot, job: Job, gpus: int, gpu_type: int) -> Request:
         """Ask for the node's share, or for the job's own numbers."""
+        if job.profile is None and not job.particular:
+            return Request(job, gpus, gpu_type)
         return proportional_request(job, gpus, gpu_type)
 
 
