@@ -16,7 +16,7 @@ START: Final = 0  # allocation, rate, finish_s, lr_factor
 RETUNE: Final = 1  # allocation, rate, finish_s
 STOP: Final = 2
 KILL: Final = 3
-WAKE: Final = 4  # time_s
+DECIDE_AT: Final = 4  # time_s; it concerns no job
 ENDED: Final = 5  # state, finish_s, fair_s
 
 Do = tuple[Any, ...]
@@ -62,10 +62,9 @@ class Kill:
 
 
 @dataclass(slots=True)
-class Wake:
-    """Raise DecisionDue at this time if the job has been running all along."""
+class DecideAt:
+    """Raise DecisionDue at this time (infinity: not by itself); it replaces what was said of this before."""
 
-    job_id: str
     time_s: float
 
 
@@ -85,7 +84,7 @@ class Ended:
     undone: float = 0.0  # part of its work
 
 
-Instruction = Start | Retune | Stop | Kill | Wake | Ended
+Instruction = Start | Retune | Stop | Kill | DecideAt | Ended
 
 
 def as_objects(todo: list[Do]) -> list[Instruction]:
@@ -114,6 +113,6 @@ MAKERS: Final[dict[int, Callable[..., Instruction]]] = {
     RETUNE: lambda record, *more: Retune(record.job_id, *more),
     STOP: lambda record: Stop(record.job_id),
     KILL: lambda record: Kill(record.job_id),
-    WAKE: lambda record, at: Wake(record.job_id, at),
+    DECIDE_AT: lambda _, at: DecideAt(at),
     ENDED: ended,
 }

@@ -11,6 +11,7 @@ Every event is one method. It appends what has to be done to `out`, as plain tup
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from trainyard.core.events import (
     NodeRepaired,
     ProgressReported,
 )
-from trainyard.core.instructions import ENDED, KILL, WAKE, Do, Instruction, as_objects
+from trainyard.core.instructions import DECIDE_AT, ENDED, KILL, Do, Instruction, as_objects
 from trainyard.core.progress import roll_back
 from trainyard.core.story import Story
 from trainyard.errors import TrainyardError
@@ -96,6 +97,7 @@ class Yard(Carrier):
         self._special = 0  # running jobs with CPUs or memory of their own choice
         self._changed = self.table.changed.entries
         self._runs = 0
+        self._wake_s = inf  # when the policy wants to be asked again
 
     def handle(self, event: Event) -> list[Instruction]:
         """Take in one event and return what has to be done about it."""
@@ -227,12 +229,13 @@ class Yard(Carrier):
     def decide(self, now: float) -> None:
         """Ask the policy for a plan and make it the target."""
         snapshot = self.snapshot(now)
-        changes, wakes, _ = self._decide(snapshot)
+        changes, wake_s, _ = self._decide(snapshot)
         if changes:
             check_plan(snapshot, changes)
             self._apply(changes, now)
-        if wakes:
-            self.out += [(WAKE, self.records[job_id], at) for job_id, at in wakes if at > now]
+        if wake_s != self._wake_s:
+            self._wake_s = wake_s if wake_s > now else inf
+            self.out.append((DECIDE_AT, None, self._wake_s))
         if len(self._changed) > KEPT:
             self.table.changed.trim()
             self.story.pack()

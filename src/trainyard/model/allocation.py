@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -55,15 +56,11 @@ class Allocation:
         return tuple([share[:3] for share in self.shares])
 
 
-Wakes = tuple[tuple[str, float], ...]
-
-
 class Plan(NamedTuple):
     """What should run now, as changes against what runs: None stops a job; jobs not named stay."""
 
     changes: Mapping[str, Allocation | None] = MappingProxyType({})
-    # (job, when): the policy wants to be asked again then, if this job still runs as it starts now
-    wakes: Wakes = ()
+    wake_s: float = inf  # the policy wants to be asked again then, whatever happens or not until then
     notes: Mapping[str, Any] = MappingProxyType({})  # what the policy says of this decision
 
     def allocations(self, target: Mapping[str, Allocation]) -> dict[str, Allocation]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
-from trainyard.model.allocation import Plan, Wakes
+from trainyard.model.allocation import Plan
 from trainyard.policy.choose.in_line import start_all, swap
 from trainyard.policy.choose.reselect import Reselection
 from trainyard.policy.choose.starts import Starts
@@ -39,7 +40,7 @@ class Policy:
         init=False, repr=False, compare=False
     )  # other stages see what its tune stage shows
     _shares: bool = field(init=False, repr=False, compare=False)  # CPUs and memory are handed out afterwards
-    _wakes: list[Callable[[Snapshot, Changes], Wakes]] = field(init=False, repr=False, compare=False)
+    _wakes: list[Callable[[Snapshot, Changes], float]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         gangs = isinstance(self.size, Fixed)
@@ -47,7 +48,7 @@ class Policy:
         object.__setattr__(self, "_starts_only", gangs and not self.order.preemptive)
         object.__setattr__(self, "_grounds", type(self.tune).ground is not Tune.ground)
         object.__setattr__(self, "_shares", type(self.tune).share is not Tune.share)
-        awake = [stage.wakes for stage in (self.order, self.size) if _overrides(stage)]
+        awake = [stage.wake_s for stage in (self.order, self.size) if _overrides(stage)]
         object.__setattr__(self, "_wakes", awake)
 
     def decide(self, snapshot: Snapshot) -> Plan:
@@ -63,12 +64,9 @@ class Policy:
                 changes = draft.close()
         if self._shares and (changes or self.tune.retunes):
             changes = self.tune.share(snapshot, changes)
-        if not (changes or notes or self.size.periodic):
+        if not (changes or notes or self._wakes):
             return UNCHANGED
-        wakes: Wakes = ()
-        for stage_wakes in self._wakes:
-            wakes += stage_wakes(snapshot, changes)
-        return Plan(changes, wakes, notes)
+        return Plan(changes, min([wake_s(snapshot, changes) for wake_s in self._wakes], default=inf), notes)
 
     def _choose(self, draft: Draft) -> Mapping[str, Any]:
         """Draft the changes by the quickest way that the stages allow; return what they say of it."""
@@ -90,4 +88,4 @@ class Policy:
 
 def _overrides(stage: Order | Size) -> bool:
     """Whether the stage ever wants to be woken."""
-    return type(stage).wakes not in (Order.wakes, Size.wakes)
+    return type(stage).wake_s not in (Order.wake_s, Size.wake_s)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from math import inf
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
-from trainyard.model.allocation import Allocation, Wakes
+from trainyard.model.allocation import Allocation
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.cluster import NodeTable
 from trainyard.model.job import Job
@@ -41,9 +42,9 @@ class Order(ABC):
         ranked = self.rank(snapshot)
         return ranked[greedy(demand[ranked], snapshot.up_gpus)]
 
-    def wakes(self, snapshot: Snapshot, changes: Changes) -> Wakes:
-        """Return when the ranking may change by itself, if these jobs start now and still run then."""
-        return ()
+    def wake_s(self, snapshot: Snapshot, changes: Changes) -> float:
+        """Return when the ranking may change by itself, if these changes are made and nothing else happens."""
+        return inf
 
 
 class Sizes(NamedTuple):
@@ -59,7 +60,6 @@ class Size(ABC):
     """How big is each job? `None` stands for: as requested, whole or not at all."""
 
     refusal: ClassVar[str] = ""  # why a job may have to wait although there is room for it
-    periodic: ClassVar[bool] = False  # whether it must be asked again even if nothing changes now
     cuts: ClassVar[bool] = False  # whether fewer workers on one node are welcome where all would span several
 
     @abstractmethod
@@ -72,9 +72,9 @@ class Size(ABC):
             gpus = max(gpus - max(gpus // 8, 1), job.least_gpus)
             yield gpus
 
-    def wakes(self, snapshot: Snapshot, changes: Changes) -> Wakes:
-        """Return when sizes may change by themselves, if these jobs start now and still run then."""
-        return ()
+    def wake_s(self, snapshot: Snapshot, changes: Changes) -> float:
+        """Return when sizes may change by themselves, if these changes are made and nothing else happens."""
+        return inf
 
 
 class Request(NamedTuple):

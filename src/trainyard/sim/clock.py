@@ -11,7 +11,7 @@ from time import perf_counter
 
 import numpy as np
 
-from trainyard.core.instructions import ENDED, RETUNE, START, STOP, WAKE, ended
+from trainyard.core.instructions import DECIDE_AT, ENDED, RETUNE, START, STOP, ended
 from trainyard.core.watcher import Watcher
 from trainyard.core.yard import Yard
 from trainyard.errors import InputError, TrainyardError
@@ -30,7 +30,7 @@ from trainyard.state.lifecycle import State
 from trainyard.state.record import Record
 
 # At equal times: completions free room, nodes come and go, jobs arrive, and then the policy is asked.
-FINISH, NODE, ARRIVAL, WAKES, ROUND = range(5)
+FINISH, NODE, ARRIVAL, WAKE, ROUND = range(5)
 
 # (time, priority, sequence, whom it is about, number of the run that it belongs to)
 Entry = tuple[float, int, int, Record | str | None, int]
@@ -75,6 +75,7 @@ class Simulator:
         self._watcher = watcher
         self._heap: list[Entry] = []
         self._pushed = 0
+        self._wake = 0  # number of the policy's latest wish to be asked again
         self._arrivals = [*(job.arrival_s for job in self.jobs), math.inf]
         self._next_arrival = 0
         self._round = -1  # the latest round that is on the heap
@@ -171,10 +172,9 @@ class Simulator:
         if isinstance(who, Record):
             if who.start != run:
                 return False
-            if what == FINISH:
-                status = who.job.status
-                self.yard.finish(at, who, OUTCOMES.get(status.lower(), DONE) if status else DONE)
-                self._carry_out()
+            status = who.job.status
+            self.yard.finish(at, who, OUTCOMES.get(status.lower(), DONE) if status else DONE)
+            self._carry_out()
         elif who is not None:
             if run == FAILS:
                 self._push_failure()
@@ -182,6 +182,8 @@ class Simulator:
                 self._carry_out()
             else:
                 self.yard.node_repaired(at, who)
+        else:
+            return what == ROUND or run == self._wake
         return True
 
     def _round_begins(self, at: float, round_s: float) -> bool:
@@ -209,9 +211,10 @@ class Simulator:
                     self._watcher.ended(ended(*do[1:]))
             elif what == START or what == RETUNE:
                 self._push(do[4], FINISH, record, record.start)
-            elif what == WAKE:
-                if self._round_s is None:
-                    self._push(do[2], WAKES, record, record.start)
+            elif what == DECIDE_AT:
+                self._wake += 1
+                if self._round_s is None and do[2] < math.inf:
+                    self._push(do[2], WAKE, None, self._wake)
             elif what == STOP:
                 yard.stopped(self.now_s, record)
                 if yard.out:

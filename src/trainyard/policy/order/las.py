@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Hashable
 from itertools import pairwise
+from math import inf
 from struct import pack, unpack
 from typing import cast
 
 import numpy as np
 
 from trainyard.errors import InputError
-from trainyard.model.allocation import Wakes
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.tolerance import PART, ROUGH_PART
+from trainyard.policy.choose.lines import lines_of
 from trainyard.policy.choose.walk import Keys
 from trainyard.policy.order.by_key import SteadyOrder
 from trainyard.policy.stages import Changes
@@ -106,18 +107,31 @@ class Las(SteadyOrder):
         level: int = unpack("<q", pack("<d", service))[0] >> DROPPED_BITS
         return level
 
-    def wakes(self, snapshot: Snapshot, changes: Changes) -> Wakes:
-        """Return when each job will reach the end of each queue still before it."""
-        if not self.limits.size:
-            return ()
-        wakes: list[tuple[str, float]] = []
+    def wake_s(self, snapshot: Snapshot, changes: Changes) -> float:
+        """Return when the next job reaches the end of its queue."""
+        if not self.queued:
+            return inf
+        now_s, next_s = snapshot.now_s, inf
+        for name, line in lines_of(self, snapshot).running.items():
+            pace = cast(int, name)
+            for limit, end in zip(self.limits_list, self.ends, strict=True):
+                last = bisect_left(line, (limit / pace - now_s,))  # all before have not come so far
+                stays = (record for _, _, record in reversed(line[:last]) if record.job_id not in changes)
+                if (record := next(stays, None)) is not None:
+                    next_s = min(next_s, self._reached_s(record, pace, end))
         for job_id, allocation in changes.items():
             if allocation is not None:
-                served = self._served(snapshot.table.of[job_id], snapshot.now_s)
-                speed = allocation.gpus if self.in_gpu_time else 1
-                after = ((limit - served) / speed for limit in self.ends if served < limit)
-                wakes += [(job_id, snapshot.now_s + wait_s) for wait_s in after]
-        return tuple(wakes)
+                record = snapshot.table.of[job_id]
+                k = bisect_right(self.limits_list, self._served(record, now_s))
+                if k < len(self.ends):
+                    pace = allocation.gpus if self.in_gpu_time else 1
+                    next_s = min(next_s, now_s + (self.ends[k] - self._served(record, now_s)) / pace)
+        return next_s
+
+    def _reached_s(self, record: Record, pace: int, end: float) -> float:
+        """When a job that runs reaches the end of a queue."""
+        before = record.attained if self.in_gpu_time else record.executed
+        return record.given_since + (end - before) / pace
 
     def _served(self, record: Record, now_s: float) -> float:
         """Service of one job up to now."""

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from math import inf
 from typing import Literal
 
 import numpy as np
 
-from trainyard.model.allocation import Wakes
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.job import Job
 from trainyard.policy.size.growth import Amounts, Growth, grow, in_turn
@@ -58,9 +58,9 @@ class Doubling(Size):
         """Sizes that an all-reduce likes."""
         return (size for size in reversed(liked(job.least_gpus, gpus)) if size < gpus)
 
-    def wakes(self, snapshot: Snapshot, changes: Changes) -> Wakes:
-        """Return when trials end."""
-        return () if self.explorer is None else self.explorer.wakes(snapshot, changes)
+    def wake_s(self, snapshot: Snapshot, changes: Changes) -> float:
+        """Return when the next trial ends."""
+        return inf if self.explorer is None else self.explorer.wake_s(snapshot, changes)
 
     def _trials(self, snapshot: Snapshot, rows: list[int], options: list[tuple[int, ...]]) -> dict[int, int]:
         """Position in the ranking -> size to try, of all jobs that try one now."""

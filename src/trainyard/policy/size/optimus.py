@@ -9,12 +9,12 @@ tries a few sizes, its speed is fitted to what was seen, and its end is predicte
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from operator import sub
 from typing import Literal
 
 import numpy as np
 
-from trainyard.model.allocation import Wakes
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.tolerance import PART
 from trainyard.policy.size.growth import (
@@ -63,9 +63,9 @@ class Optimus(Size):
         on_trial = frozenset(j for j, trial in trials.items() if trial == tuple(target[j]))
         return settle(beliefs, ranked, sizes, on_trial)
 
-    def wakes(self, snapshot: Snapshot, changes: Changes) -> Wakes:
-        """Return when trials end."""
-        return () if self.explorer is None else self.explorer.wakes(snapshot, changes)
+    def wake_s(self, snapshot: Snapshot, changes: Changes) -> float:
+        """Return when the next trial ends."""
+        return inf if self.explorer is None else self.explorer.wake_s(snapshot, changes)
 
     def _trials(self, beliefs: Beliefs, ranked: Ints) -> dict[int, Counts]:
         """Position in the ranking -> size to try, of all jobs that have something left to try."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 
 from trainyard.errors import InputError
-from trainyard.model.allocation import Wakes
 from trainyard.policy.stages import Changes
 from trainyard.state.snapshot import Snapshot
 
@@ -36,17 +36,21 @@ class Explorer:
         seen = snapshot.seen(row)
         return next((t for t in trials if seen.get(t, NEVER)[0] < ALMOST * self.explore_s), None)
 
-    def wakes(self, snapshot: Snapshot, changes: Changes) -> Wakes:
-        """Return when each job that starts now will have run for long enough at its size."""
-        table = snapshot.table
-        wakes = []
-        for job_id, allocation in changes.items():
-            row = table.of[job_id].row
-            if allocation is None or not table.jobs[row].elastic:
-                continue
-            seen = snapshot.seen(row).get((allocation.gpus, allocation.servers), NEVER)
-            lacks_s = self.explore_s - seen[0]
-            if lacks_s > 0:
-                stall_s = max(snapshot.rules.start_s, snapshot.restart_cost(table.jobs[row]))
-                wakes.append((job_id, snapshot.now_s + stall_s + lacks_s))
-        return tuple(wakes)
+    def wake_s(self, snapshot: Snapshot, changes: Changes) -> float:
+        """Return when the next job will have run for long enough at its size."""
+        of, now_s, next_s = snapshot.table.of, snapshot.now_s, inf
+        for job_id, allocation in (snapshot.target | changes).items():
+            job = of[job_id].job
+            if allocation is not None and job.elastic:
+                began_s = now_s if job_id in changes else of[job_id].given_since
+                ran = (
+                    snapshot.seen(of[job_id].row)
+                    if job_id in changes
+                    else snapshot.observed.seen(job_id, None)
+                )
+                lacks_s = self.explore_s - ran.get((allocation.gpus, allocation.servers), NEVER)[0]
+                stall_s = max(snapshot.rules.start_s, snapshot.restart_cost(job))
+                end_s = began_s + stall_s + lacks_s
+                if lacks_s > 0 and now_s < end_s < next_s:
+                    next_s = end_s
+        return next_s

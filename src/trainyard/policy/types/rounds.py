@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from math import floor
-from typing import ClassVar
+from math import floor, inf
 
 import numpy as np
 
 from trainyard.errors import InputError
-from trainyard.model.allocation import Wakes
 from trainyard.model.arrays import Ints, Mask
 from trainyard.model.tolerance import COUNT
 from trainyard.policy.stages import Changes
@@ -20,20 +18,18 @@ from trainyard.state.snapshot import Snapshot
 class Periodic(Joint):
     """A joint stage that is asked again at every multiple of `round_s`, as long as anything runs."""
 
-    periodic: ClassVar[bool] = True
 
     def __init__(self, round_s: float) -> None:
         if not round_s > 0:
             raise InputError(f"round_s is {round_s:g}; give seconds above 0")
         self.round_s = round_s
 
-    def wakes(self, snapshot: Snapshot, changes: Changes) -> Wakes:
-        """Return the next round, on behalf of any job that runs from now on."""
-        after = (floor(snapshot.now_s / self.round_s + COUNT) + 1) * self.round_s
-        starts = (job_id for job_id, allocation in changes.items() if allocation is not None)
-        stays = (job_id for job_id in snapshot.target if job_id not in changes)
-        one = next(starts, None) or next(stays, None)
-        return () if one is None else ((one, after),)
+    def wake_s(self, snapshot: Snapshot, changes: Changes) -> float:
+        """Return the next round, if anything runs from now on."""
+        stays = any(job_id not in changes for job_id in snapshot.target)
+        if not stays and not any(changes.values()):
+            return inf
+        return (floor(snapshot.now_s / self.round_s + COUNT) + 1) * self.round_s
 
 
 class Rounds(Periodic):
