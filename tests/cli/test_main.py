@@ -48,6 +48,7 @@ SNAPSHOT = {
         },
         {"job_id": "fits", "arrival_s": 5, "gpus": 1, "duration_s": 10},
         {"job_id": "waits", "arrival_s": 6, "gpus": 2, "duration_s": 10},
+        {"job_id": "comes", "arrival_s": 51.5, "gpus": 1, "duration_s": 10},
     ],
 }
 
@@ -246,8 +247,9 @@ def test_plan_as_in_the_contract(command):
     answer = json.loads(out)
     assert (list(answer), err) == (["plan", "waiting", "decision_ms"], "")
     assert list(answer["plan"]) == ["runs", "fits"]
-    assert list(answer["waiting"]) == ["waits"]
+    assert list(answer["waiting"]) == ["waits", "comes"]
     assert answer["waiting"]["waits"]
+    assert answer["waiting"]["comes"] == "arrives at 51.5 s"
     assert answer["plan"]["fits"] == {
         "workers": {"V100": 1},
         "servers": 0,

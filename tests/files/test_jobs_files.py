@@ -166,7 +166,7 @@ WRONG_CSV = {
     ),
     "model": (
         f"{HEADER},model\n{ROW},resnet5",
-        "line 2, field model: unknown model 'resnet5'; did you mean 'resnet50'?",
+        "line 2, field model: unknown model 'resnet5'; did you mean 'resnet50'? (--profiles FILE brings models of your own)",
     ),
     "far model": (f"{HEADER},model\n{ROW},zzz", "field model: unknown model 'zzz'; known: gnmt, resnet50"),
     "min over max": (
@@ -323,7 +323,7 @@ def test_wrong_json_lines(tmp_path, case):
 
 def test_an_unknown_model_when_there_are_no_profiles_at_all(tmp_path):
     message = refusal(tmp_path / "jobs.csv", f"{HEADER},model\n{ROW},gnmt", {})
-    assert message.endswith("field model: unknown model 'gnmt'; give a file with its profile")
+    assert message.endswith("field model: unknown model 'gnmt' (--profiles FILE brings models of your own)")
 
 
 TEXT = st.text(string.ascii_letters + string.digits + " ,;\"'é日", max_size=9).map(str.strip)

@@ -7,9 +7,12 @@ import stat
 import subprocess
 import sys
 
+import pytest
+
 from conftest import complaint
+from trainyard.errors import InputError
 from trainyard.files.cluster import load_cluster
-from trainyard.files.output import prepare_out_dir, write_bytes_atomic, write_text_atomic
+from trainyard.files.output import out_dir, prepare_out_dir, write_bytes_atomic, write_text_atomic
 
 
 def test_pydantic_is_imported_only_when_a_file_is_read():
@@ -82,6 +85,27 @@ def test_paths_that_cannot_be_written(tmp_path):
     assert nowhere == f"{tmp_path}/no/x: there is no directory '{tmp_path}/no'; create it first"
     assert "cannot be written: Not a directory" in complaint(write_text_atomic, tmp_path / "file" / "x", "x")
     assert complaint(write_text_atomic, "/proc/x", "x").startswith("/proc/x: cannot be written: ")
+
+
+def test_a_failure_takes_away_the_empty_folders_that_were_made(tmp_path):
+    (tmp_path / "there").mkdir()
+    with pytest.raises(KeyboardInterrupt), out_dir(tmp_path / "there" / "a" / "b") as made:
+        assert made.is_dir()
+        raise KeyboardInterrupt
+    assert [path.name for path in tmp_path.rglob("*")] == ["there"]
+
+
+def test_a_failure_leaves_what_was_there_or_was_written(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError), out_dir(tmp_path / "empty"):
+        raise InputError("later")
+    with pytest.raises(InputError), out_dir(tmp_path / "a" / "b") as made:
+        (made.parent / "note").touch()
+        raise InputError("later")
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["a", "empty", "note"]
+    with out_dir(tmp_path / "c" / "d") as made:
+        pass
+    assert made.is_dir()
 
 
 def test_output_directories(tmp_path):

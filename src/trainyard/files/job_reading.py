@@ -13,15 +13,21 @@ from trainyard.model.job import Job
 from trainyard.model.profile import Profile
 
 
+INLINE = "a job's 'profile' brings a model of your own"
+
+
 class JobReader:
     """Reads the jobs of one file; no id may come twice, and equal profiles become one object."""
 
-    def __init__(self, profiles: Mapping[str, Profile], can_run: JobCheck | None = None) -> None:
+    def __init__(
+        self, profiles: Mapping[str, Profile], can_run: JobCheck | None = None, own_models: str = INLINE
+    ) -> None:
         from trainyard.files import schemas
 
         self._row, self._object = schemas.JOB_ROW, schemas.JOB
         self._profiles = profiles
         self._can_run = can_run
+        self._own_models = own_models  # how users bring models of their own
         self._inline: dict[str, Profile] = {}
         self._seen: dict[str, Path | int | None] = {}
 
@@ -59,8 +65,8 @@ class JobReader:
 
     def _named(self, model: str, place: Position) -> Profile:
         if model not in self._profiles:
-            hint = did_you_mean(model, self._profiles) or "; give a file with its profile"
-            raise place.error(f"unknown model '{model}'{hint}", "model")
+            hint = did_you_mean(model, self._profiles)
+            raise place.error(f"unknown model '{model}'{hint} ({self._own_models})", "model")
         return self._profiles[model]
 
 

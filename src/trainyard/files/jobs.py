@@ -27,6 +27,9 @@ from trainyard.model.profile import Profile
 DEFAULTS = {field.name: field.default for field in fields(Job) if field.init}
 COLUMNS = [name for name in DEFAULTS if name != "profile"]
 REQUIRED = [name for name in COLUMNS if DEFAULTS[name] is MISSING]
+JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
+SUFFIXES = tuple(f"{name}{zipped}" for zipped in ("", ".gz") for name in (".csv", *JSON_SUFFIXES))
+FROM_A_FILE = "--profiles FILE brings models of your own"
 ALWAYS_WRITTEN = (*REQUIRED, "duration_s")
 
 
@@ -41,7 +44,7 @@ def load_jobs(path: StrPath, profiles: Mapping[str, Profile], cluster: Cluster |
     if text.lstrip()[0] == "[":
         raise InputError("this is a JSON list; write one job object per line, without brackets", where=where)
     read = _json_jobs if text.lstrip()[0] == "{" else _csv_jobs
-    reader = JobReader(profiles, JobCheck(cluster) if cluster is not None else None)
+    reader = JobReader(profiles, JobCheck(cluster) if cluster is not None else None, FROM_A_FILE)
     jobs = sorted(read(text, where, reader), key=attrgetter("arrival_s"))
     if not jobs:
         raise InputError("there are no jobs after the header; add one line for each job", where=where)
@@ -77,12 +80,12 @@ def json_value(row: str, place: Position) -> object:
 
 def write_jobs(path: StrPath, jobs: Iterable[Job]) -> None:
     """Write a jobs file: JSON lines when the name says .jsonl, else CSV; gzip when it ends in .gz."""
-    plain = Path(path).name.removesuffix(".gz")
+    name = Path(path).name.lower()
     listed = list(jobs)
-    as_json = plain.endswith((".jsonl", ".ndjson", ".json"))
+    as_json = name.removesuffix(".gz").endswith(JSON_SUFFIXES)
     data = (_jsonl_text(listed) if as_json else _csv_text(listed, str(path))).encode()
     # No time stamp in the gzip header: the same jobs give the same bytes.
-    write_bytes_atomic(path, gzip.compress(data, 6, mtime=0) if str(path).endswith(".gz") else data)
+    write_bytes_atomic(path, gzip.compress(data, 6, mtime=0) if name.endswith(".gz") else data)
 
 
 def _csv_text(jobs: Sequence[Job], where: str) -> str:

@@ -60,6 +60,9 @@ def load_snapshot(path: StrPath, profiles: Mapping[str, Profile] | None = None) 
         job = reader.read(entry, here)
         check_remaining(job, progress, here)
         shares = progress.get("allocation")
+        if shares and job.arrival_s > given["now_s"]:
+            what = f"job '{job.job_id}' arrives at {job.arrival_s:.15g} s, after now_s; it must not hold GPUs yet"
+            raise here.error(what, "allocation")
         allocation = holdings.add(job, shares, here.at("allocation")) if shares else None
         left, left_s = progress.get("remaining_samples"), progress.get("remaining_s")
         jobs.append(SnapshotJob(job, left, left_s, progress.get("attained_gpu_s", 0.0), allocation))
