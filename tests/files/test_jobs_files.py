@@ -166,7 +166,7 @@ WRONG_CSV = {
     ),
     "model": (
         f"{HEADER},model\n{ROW},resnet5",
-        "line 2, field model: unknown model 'resnet5'; did you mean 'resnet50'? (--profiles FILE brings models of your own)",
+        "line 2, field model: unknown model 'resnet5'; did you mean 'resnet50'? (--profiles FILE brings",
     ),
     "far model": (f"{HEADER},model\n{ROW},zzz", "field model: unknown model 'zzz'; known: gnmt, resnet50"),
     "min over max": (

@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -87,21 +88,29 @@ def test_paths_that_cannot_be_written(tmp_path):
     assert complaint(write_text_atomic, "/proc/x", "x").startswith("/proc/x: cannot be written: ")
 
 
+def fail_after(step, path, error):
+    """Fail once the output directory is there and something was done with it."""
+    with out_dir(path) as made:
+        assert made.is_dir()
+        step(made)
+        raise error
+
+
+def note_above(directory):
+    (directory.parent / "note").touch()
+
+
 def test_a_failure_takes_away_the_empty_folders_that_were_made(tmp_path):
     (tmp_path / "there").mkdir()
-    with pytest.raises(KeyboardInterrupt), out_dir(tmp_path / "there" / "a" / "b") as made:
-        assert made.is_dir()
-        raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt):
+        fail_after(Path.is_dir, tmp_path / "there" / "a" / "b", KeyboardInterrupt())
     assert [path.name for path in tmp_path.rglob("*")] == ["there"]
 
 
 def test_a_failure_leaves_what_was_there_or_was_written(tmp_path):
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError), out_dir(tmp_path / "empty"):
-        raise InputError("later")
-    with pytest.raises(InputError), out_dir(tmp_path / "a" / "b") as made:
-        (made.parent / "note").touch()
-        raise InputError("later")
+    assert complaint(fail_after, Path.is_dir, tmp_path / "empty", InputError("later")) == "later"
+    assert complaint(fail_after, note_above, tmp_path / "a" / "b", InputError("later")) == "later"
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["a", "empty", "note"]
     with out_dir(tmp_path / "c" / "d") as made:
         pass

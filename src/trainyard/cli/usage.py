@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -60,6 +61,11 @@ def _is_device(path: str) -> bool:
 def _finite(value: float) -> str:
     """Tell those who gave no finite number that it must be one."""
     return "" if math.isfinite(value) else "finite "
+
+
+def note(text: str) -> None:
+    """Tell on stderr what is worth knowing of the input and is no error."""
+    print(f"note: {text}", file=sys.stderr)
 
 
 def explain(error: Any) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from typing import Any
 
 from trainyard.errors import did_you_mean
@@ -12,7 +13,9 @@ from trainyard.files.position import Path, Position, dotted
 from trainyard.model.job import Job
 from trainyard.model.profile import Profile
 
-
+KNOWN = frozenset(field.name for field in fields(Job) if field.init)
+MOST_NAMES = 12  # of a note
+Note = Callable[[str], None]
 INLINE = "a job's 'profile' brings a model of your own"
 
 
@@ -30,10 +33,13 @@ class JobReader:
         self._own_models = own_models  # how users bring models of their own
         self._inline: dict[str, Profile] = {}
         self._seen: dict[str, Path | int | None] = {}
+        self.unused: set[str] = set()  # names of fields that no job has
 
     def read(self, data: object, place: Position, *, cells: bool = False) -> Job:
-        """Read a job from a mapping; unknown keys are left alone."""
+        """Read a job from a mapping; unknown keys are left alone, and kept in `unused`."""
         given = check(self._row if cells else self._object, data, place, cells=cells)
+        if not cells and isinstance(data, dict) and not data.keys() <= KNOWN:
+            self.unused |= data.keys() - KNOWN
         if "profile" in given:
             given["profile"] = self._own(given["profile"], place.at("profile"))
         elif "model" in given:
@@ -68,6 +74,14 @@ class JobReader:
             hint = did_you_mean(model, self._profiles)
             raise place.error(f"unknown model '{model}'{hint} ({self._own_models})", "model")
         return self._profiles[model]
+
+
+def tell_unused(note: Note | None, where: str, kind: str, names: Iterable[str]) -> None:
+    """Say in one line which columns or fields of jobs are not used; an empty name says nothing."""
+    listed = sorted(name if name.isprintable() else repr(name) for name in names if name)
+    if note is not None and listed:
+        more = ", ..." if len(listed) > MOST_NAMES else ""
+        note(f"{where}: {kind} not used: {', '.join(listed[:MOST_NAMES])}{more}")
 
 
 def _check_work(job: Job, place: Position) -> None:

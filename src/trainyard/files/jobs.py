@@ -15,7 +15,7 @@ from typing import Any
 from trainyard.errors import InputError
 from trainyard.files.csv_table import CsvTable
 from trainyard.files.job_check import JobCheck
-from trainyard.files.job_reading import JobReader
+from trainyard.files.job_reading import JobReader, Note, tell_unused
 from trainyard.files.output import write_bytes_atomic
 from trainyard.files.position import Position, on_line
 from trainyard.files.reading import StrPath, name_of, read_text
@@ -34,10 +34,13 @@ ALWAYS_WRITTEN = (*REQUIRED, "duration_s")
 
 
 @no_collection()
-def load_jobs(path: StrPath, profiles: Mapping[str, Profile], cluster: Cluster | None = None) -> list[Job]:
+def load_jobs(
+    path: StrPath, profiles: Mapping[str, Profile], cluster: Cluster | None = None, note: Note | None = None
+) -> list[Job]:
     """Read a jobs file, sorted by arrival; ties keep file order.
 
     `profiles` are the models it may name; every job must be able to run on the cluster, if one is given.
+    `note` is told of columns that are not used.
     """
     where = name_of(path)
     text = read_text(path, "a header line and a line for each job, or JSON lines")
@@ -48,6 +51,7 @@ def load_jobs(path: StrPath, profiles: Mapping[str, Profile], cluster: Cluster |
     jobs = sorted(read(text, where, reader), key=attrgetter("arrival_s"))
     if not jobs:
         raise InputError("there are no jobs after the header; add one line for each job", where=where)
+    tell_unused(note, where, "columns" if read is _csv_jobs else "fields", reader.unused)
     return jobs
 
 
@@ -56,6 +60,7 @@ def _csv_jobs(text: str, where: str, reader: JobReader) -> Iterator[Job]:
     if not {"duration_s", "samples"} & set(table.header):
         what = "column 'duration_s' (or 'samples') is missing; add it to the first line and to every row"
         raise InputError(what, where=where, line=1, field="duration_s")
+    reader.unused.update(set(table.header).difference(COLUMNS))
     return (reader.read(cells, place, cells=True) for cells, place in table.records(COLUMNS))
 
 

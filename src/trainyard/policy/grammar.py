@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Any, get_args, get_origin
 
 from trainyard.errors import InputError, did_you_mean
-from trainyard.policy.blame import stage_error
+from trainyard.policy.blame import Borrowed, stage_error
 from trainyard.policy.parameters import bare, parameters_of
 from trainyard.policy.policy import Policy
 from trainyard.policy.registry import DEFAULTS, ENTRIES, PRESETS, STAGES, Entry, Stage
@@ -49,7 +49,8 @@ def parse_policy(text: str) -> Policy:
     for stage in STAGES:
         if stage not in stages:
             stages[stage] = ENTRIES[_default(stage, stages.values())].make()
-    return Policy(text.strip(), **stages, origins=tuple(origins))
+    name = text.strip()
+    return Borrowed(name, **stages, origins=tuple(origins)) if origins else Policy(name, **stages)
 
 
 def _default(stage: Stage, named: Iterable[Any]) -> str:

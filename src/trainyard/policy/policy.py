@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trainyard.model.allocation import Plan
-from trainyard.policy.blame import Origins, blaming
 from trainyard.policy.choose.reselect import Reselection
 from trainyard.policy.choose.starts import Starts
 from trainyard.policy.order.fifo import Fifo
@@ -27,16 +26,9 @@ class Policy:
     size: Size = field(default_factory=Fixed)
     place: Place = field(default_factory=Pack)
     tune: Tune = field(default_factory=Proportional)
-    origins: Origins = ()  # stages of other packages, whose errors are told as theirs
 
     def decide(self, snapshot: Snapshot) -> Plan:
         """Return what should run now. Reads the snapshot, changes nothing."""
-        if not self.origins:
-            return self._decide(snapshot)
-        with blaming(self.name, self.origins):
-            return self._decide(snapshot)
-
-    def _decide(self, snapshot: Snapshot) -> Plan:
         changes, notes = self._select(snapshot)
         if changes or self.tune.retunes:
             changes = self.tune.share(snapshot, changes)

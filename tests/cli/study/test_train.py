@@ -10,7 +10,6 @@ import pytest
 from conftest import command
 from trainyard.policy.size.dl2.weights import load_weights
 
-
 W = "w.safetensors"
 
 

@@ -12,7 +12,7 @@ from trainyard.state.snapshot import Snapshot
 
 def waiting_reasons(snapshot: Snapshot, policy: Policy) -> dict[str, str]:
     """Return job -> reason for every waiting job, in the order in which the policy would serve them."""
-    with blaming(policy.name, policy.origins):
+    with blaming(policy):
         ranked = policy.order.rank(snapshot).tolist()
     rows = [row for row in ranked if not snapshot.table.data[Column.GIVEN, row]]
     jobs = [snapshot.table.jobs[row] for row in rows]
