@@ -47,6 +47,11 @@ def test_csv_with_all_columns(tmp_path):
     )
 
 
+def test_a_job_may_save_all_the_time(tmp_path):
+    (tmp_path / "j.csv").write_text("job_id,arrival_s,gpus,duration_s,checkpoint_s\na,0,1,5,0\n")
+    assert load_jobs(tmp_path / "j.csv", {})[0].checkpoint_s == 0
+
+
 def test_ties_in_arrival_keep_file_order(tmp_path):
     path = tmp_path / "jobs.csv"
     path.write_text(f"{HEADER}\nz,5,1,1\nb,0,1,1\na,5,1,1\nc,0,1,1\n")
