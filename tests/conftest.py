@@ -18,6 +18,7 @@ from trainyard.model.profile import Compute, Demand, Loss, Profile, Sync
 from trainyard.model.rules import Rules
 from trainyard.model.zoo import zoo_profile
 from trainyard.policy.grammar import parse_policy
+from trainyard.policy.plugins import GROUP
 from trainyard.policy.policy import Policy
 from trainyard.sim.clock import Simulator
 from trainyard.sim.failures import Failure
@@ -71,6 +72,15 @@ def complaint_about(path, content, load, *arguments) -> str:
     """Return the one line that says what is wrong with a file of this content, its folder left out."""
     path.write_text(content)
     return complaint(load, path, *arguments).replace(f"{path.parent}/", "")
+
+
+def install_package(site, name, points) -> None:
+    """Put the metadata of a package with these stages into a folder of packages."""
+    about = site / f"{name}-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    lines = "".join(f"{point} = {value}\n" for point, value in points.items())
+    (about / "entry_points.txt").write_text(f"[{GROUP}]\n{lines}")
 
 
 def unexpected_skips(config) -> list[str]:

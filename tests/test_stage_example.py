@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -36,8 +37,8 @@ def trainyard(site, tmp_path):
     paths = [str(site), os.environ.get("PYTHONPATH", "")]
     env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "COLUMNS": "200"}
 
-    def call(*args):
-        options = {"cwd": tmp_path, "env": env, "capture_output": True, "text": True, "check": False}
+    def call(*args, cwd=tmp_path):
+        options = {"cwd": cwd, "env": env, "capture_output": True, "text": True, "check": False}
         return subprocess.run([TRAINYARD, *args], **options)
 
     return call
@@ -72,6 +73,18 @@ def test_its_errors_are_ours(trainyard):
     assert done.stderr == (
         "trainyard: error: policy 'hurry(patience_s=0)', stage hurry: patience_s is 0; give seconds above 0\n"
     )
+
+
+def test_the_commands_of_its_page_run(trainyard):
+    page = (EXAMPLE / "README.md").read_text(encoding="utf-8").replace("\\\n", " ")
+    commands = [
+        shlex.split(line, comments=True)[1:] for line in page.splitlines() if "    trainyard " in line
+    ]
+    assert [words[0] for words in commands] == ["policies", "simulate"]
+    for words in commands:
+        done = trainyard(*words, cwd=ROOT)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "hurry" in done.stdout
 
 
 def test_the_page_shows_the_package():

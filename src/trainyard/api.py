@@ -32,10 +32,7 @@ AnyPath = str | os.PathLike[str]
 
 def load_jobs(path: AnyPath, profiles: AnyPath | None = None, cluster: Cluster | None = None) -> list[Job]:
     """Read a jobs file; models are looked up in a profiles file, then in the zoo; all must fit a cluster."""
-    known = _zoo()
-    if profiles is not None:
-        known.update(load_profiles(profiles))
-    return _load_jobs(path, known, cluster)
+    return _load_jobs(path, known_models(profiles), cluster)
 
 
 def simulate(
@@ -66,7 +63,7 @@ def compare(
 
 def plan(snapshot: SnapshotSpec | AnyPath, policy: Policy | str = "fifo") -> dict[str, object]:
     """Take one decision on a snapshot and return it as `plan --json` prints it; nothing is executed."""
-    spec = snapshot if isinstance(snapshot, SnapshotSpec) else load_snapshot(snapshot, _zoo())
+    spec = snapshot if isinstance(snapshot, SnapshotSpec) else load_snapshot(snapshot, known_models())
     chosen = _policy(policy)
     timed = TimedPolicy(chosen)
     found = answer(spec, chosen, timed)
@@ -82,8 +79,10 @@ def _inputs(cluster: Cluster | AnyPath, jobs: Sequence[Job] | AnyPath) -> tuple[
     return known, jobs
 
 
-def _zoo() -> dict[str, Profile]:
-    return {name: entry.profile for name, entry in ZOO.items()}
+def known_models(profiles: AnyPath | None = None) -> dict[str, Profile]:
+    """Return the models that jobs may name: those of a profiles file, and those of the zoo."""
+    zoo = {name: entry.profile for name, entry in ZOO.items()}
+    return zoo | (load_profiles(profiles) if profiles is not None else {})
 
 
 def _policy(policy: Policy | str) -> Policy:

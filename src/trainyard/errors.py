@@ -20,6 +20,10 @@ class InputError(TrainyardError):
         super().__init__(" ".join(f"{place}: {what}".split()) if place else " ".join(what.split()))
 
 
+class StageError(InputError):
+    """A stage of another package raises; the exception itself is the cause of this one."""
+
+
 class PlanError(TrainyardError):
     """A policy made a plan that the cluster cannot carry out: a bug in the policy."""
 

@@ -48,6 +48,7 @@ SNAPSHOT = {
         },
         {"job_id": "fits", "arrival_s": 5, "gpus": 1, "duration_s": 10},
         {"job_id": "waits", "arrival_s": 6, "gpus": 2, "duration_s": 10},
+        {"job_id": "comes", "arrival_s": 51.5, "gpus": 1, "duration_s": 10},
     ],
 }
 
@@ -246,8 +247,9 @@ def test_plan_as_in_the_contract(command):
     answer = json.loads(out)
     assert (list(answer), err) == (["plan", "waiting", "decision_ms"], "")
     assert list(answer["plan"]) == ["runs", "fits"]
-    assert list(answer["waiting"]) == ["waits"]
+    assert list(answer["waiting"]) == ["waits", "comes"]
     assert answer["waiting"]["waits"]
+    assert answer["waiting"]["comes"] == "arrives at 51.5 s"
     assert answer["plan"]["fits"] == {
         "workers": {"V100": 1},
         "servers": 0,
@@ -265,6 +267,27 @@ def test_plan_reads_standard_input(command, monkeypatch):
     assert from_stdin | {"decision_ms": 0} == from_file | {"decision_ms": 0}
 
 
+@pytest.mark.parametrize("verb", ["simulate", "compare"])
+def test_unused_columns_are_told_in_one_line(place, command, verb):
+    header, *rows = JOBS.splitlines()
+    lines = [f"{header},zz,priority,profile,", *(f"{row},1,2,," for row in rows)]
+    (place / "j.csv").write_text("\n".join(lines))
+    words = [verb, *INPUTS, *(["--policies", "fifo,srtf"] if verb == "compare" else []), "--json"]
+    out, err = command(*words)
+    assert json.loads(out)
+    assert err == "note: j.csv: columns not used: priority, profile, zz\n"
+
+
+def test_unused_fields_are_told_in_one_line(place, command):
+    jobs = [{"job_id": f"{i}", "arrival_s": 0, "gpus": 1, "duration_s": 9, f"x{i}": 1} for i in range(14)]
+    (place / "j.csv").write_text("\n".join(map(json.dumps, [*jobs[:2], {**jobs[2], "a\nb": 1}])))
+    assert command("simulate", *INPUTS).err == "note: j.csv: fields not used: 'a\\nb', x0, x1, x2\n"
+    jobs[3] |= {"attained_gpu_s": 5, "remaining_s": 3, "weight": 2}
+    (place / "s.json").write_text(json.dumps(SNAPSHOT | {"jobs": jobs}))
+    names = ", ".join(sorted(f"x{i}" for i in range(14))[:12])
+    assert command("plan", "s.json").err == f"note: s.json: fields not used: {names}, ...\n"
+
+
 def test_plan_as_a_process(place):
     done = process("plan", "-", "--json", input=json.dumps(SNAPSHOT))
     assert (done.returncode, done.stderr) == (0, "")
@@ -275,6 +298,7 @@ def test_plan_prints_a_table(command):
     out, _ = command("plan", "s.json")
     assert "V100-0 x1" in out
     assert "waits" in out
+    assert "arrives at 51.5 s" in out
 
 
 def test_policies_lists_every_name(command, monkeypatch):

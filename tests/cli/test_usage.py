@@ -7,8 +7,9 @@ import math
 import pytest
 import typer
 
-from trainyard.cli.usage import LARGEST, not_negative, number, positive, whole
+from trainyard.cli.usage import LARGEST, not_negative, number, positive, wants_suffix, whole
 from trainyard.errors import InputError
+from trainyard.files.jobs import SUFFIXES
 
 
 def said(call, *args):
@@ -40,10 +41,25 @@ def test_above_zero(value):
     not_negative("--x", value)
 
 
-@pytest.mark.parametrize("value", [-1.0, math.inf, math.nan])
-def test_neither_above_zero_nor_zero(value):
-    assert said(positive, "--x", value) == f"--x {value:g}: give a number above 0"
-    assert said(not_negative, "--x", value) == f"--x {value:g}: give 0 or more"
+def test_neither_above_zero_nor_zero():
+    assert said(positive, "--x", -1.0) == "--x -1: give a number above 0"
+    assert said(not_negative, "--x", -1.0) == "--x -1: give 0 or more"
+
+
+@pytest.mark.parametrize("value", [math.inf, math.nan, -math.inf])
+def test_not_finite(value):
+    assert said(positive, "--x", value) == f"--x {value:g}: give a finite number above 0"
+    assert said(not_negative, "--x", value) == f"--x {value:g}: give a finite number, 0 or more"
+
+
+@pytest.mark.parametrize("name", ["o.csv", "a/o.CSV", "o.jsonl", "o.json.gz", "/dev/null"])
+def test_names_of_files_to_write(name):
+    wants_suffix("DST", name, SUFFIXES, ".csv")
+
+
+@pytest.mark.parametrize("name", ["o.txt", "csv", "o.gz", "o", "", "/dev"])
+def test_names_that_say_another_form(name):
+    assert said(wants_suffix, "DST", name, SUFFIXES, "X") == f"DST '{name}': give a name that ends in X"
 
 
 def test_zero_is_not_above_zero():
@@ -72,7 +88,7 @@ RUN = "simulate --cluster c.yaml --jobs j.csv"
         (f"{RUN} --round-s 0.0099", "--round-s 0.0099: give 0.01 or more, or leave it out"),
         (f"{RUN} --until-s 0", "--until-s 0: give a number above 0"),
         (f"{RUN} --restart-s -1", "--restart-s -1: give 0 or more"),
-        (f"{RUN} --start-s inf", "--start-s inf: give 0 or more"),
+        (f"{RUN} --start-s inf", "--start-s inf: give a finite number, 0 or more"),
         (f"{RUN} --seed -1", "--seed -1: give 0 or more"),
         (f"{RUN} --mtbf-h 0", "--mtbf-h 0: give a number above 0"),
         (f"{RUN} --mtbf-h 5 --repair-h 0", "--repair-h 0: give a number above 0"),

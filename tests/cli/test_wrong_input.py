@@ -118,7 +118,10 @@ JOBS_CASES = {
         "a,0,1,5,100", "cpus", "job 'a'", "100 CPUs", "ask for less", header=f"{HEADER},cpus"
     ),
     "unknown model": wrong(
-        "a,0,1,,99,resnet5", "model", "unknown model 'resnet5'", "did you mean 'resnet50'?", header=WORK
+        "a,0,1,,99,resnet5", "model", "'resnet5'; did you mean 'resnet50'?", "(--profiles FILE", header=WORK
+    ),
+    "model like no other": wrong(
+        "a,0,1,,99,xyzzy", "model", "unknown model 'xyzzy'; known: ", "... (--profiles FILE", header=WORK
     ),
     "samples without a model": wrong(
         "a,0,1,,99,", "samples", "need a model or a profile", "or duration_s", header=WORK
@@ -237,11 +240,15 @@ CLUSTER_CASES = {
 }
 POLICY_CASES = {
     "unknown policy": (f"{POLICY} fiffo", {}, ["policy 'fiffo'", "unknown stage", "did you mean 'fifo'?"]),
-    "nothing like any policy": (f"{POLICY} xyzzy", {}, ["unknown stage 'xyzzy'", "known: ", "fifo"]),
+    "nothing like any policy": (
+        f"{POLICY} xyzzy",
+        {},
+        ["unknown stage 'xyzzy'", "known: ", "fifo", "...; 'trainyard policies' lists all"],
+    ),
     "empty policy": (f"{POLICY} ''", {}, ["policy ''", "is not a stage", "write name"]),
     "plus at the end": (f"{POLICY} fifo+", {}, ["policy 'fifo+'", "'' is not a stage", "write name"]),
     "stage twice": (f"{POLICY} srtf+pack+las", {}, ["'srtf' and 'las' both fill the order stage", "one"]),
-    "preset and its stage": (f"{POLICY} easy+srtf", {}, ["'fifo' and 'srtf' both fill the order stage"]),
+    "preset and its stage": (f"{POLICY} easy+srtf", {}, ["'easy' and 'srtf' both fill the order stage"]),
     "preset with parameters": (f"{POLICY} easy(x=1)", {}, ["'easy' takes no parameters", "fifo(fill=easy)"]),
     "market with a place": (
         f"{POLICY} market+pack",
@@ -290,7 +297,22 @@ POLICY_CASES = {
     "unclosed bracket": (f"{POLICY} fifo(fill=easy", {}, ["policy 'fifo(fill=easy'", "not closed", "')'"]),
     "unopened bracket": (f"{POLICY} fifo)", {}, ["policy 'fifo)'", "a ')' has no '('"]),
     "policy listed twice": (f"{COMPARE} fifo,srtf,fifo", {}, ["policy 'fifo' is listed twice", "once"]),
-    "comma at the end": (f"{COMPARE} fifo,", {}, ["policy ''", "is not a stage"]),
+    "policy listed twice in capitals": (
+        f"{COMPARE} fifo,FIFO",
+        {},
+        ["policy 'FIFO' is listed twice as 'fifo'", "name each policy once"],
+    ),
+    "preset listed twice": (
+        f"{COMPARE} easy+spread,spread+fifo(fill=easy)",
+        {},
+        ["policy 'spread+fifo(fill=easy)' is listed twice as 'easy+spread'"],
+    ),
+    "comma at the end": (
+        f"{COMPARE} fifo,",
+        {},
+        ["policies 'fifo,'", "a comma has no policy on one side", "leave out the comma"],
+    ),
+    "no policies": (f"{COMPARE} ''", {}, ["policy ''", "is not a stage"]),
     "policy of a plan": ("plan s.json --policy fio", snapshot(job()), ["policy 'fio'", "'fifo'"]),
 }
 OPTION_CASES = {
@@ -316,7 +338,14 @@ OPTION_CASES = {
     ),
     "negative round": (f"{SIMULATE} --round-s -60", {}, ["--round-s -60", "above 0"]),
     "round of nothing": (f"{SIMULATE} --round-s 0", {}, ["--round-s 0", "above 0"]),
-    "round not a number": (f"{SIMULATE} --round-s nan", {}, ["--round-s nan", "above 0"]),
+    "round not a number": (f"{SIMULATE} --round-s nan", {}, ["--round-s nan", "a finite number above 0"]),
+    "endless round": (f"{SIMULATE} --round-s inf", {}, ["--round-s inf", "a finite number above 0"]),
+    "restart not a number": (f"{SIMULATE} --restart-s nan", {}, ["--restart-s nan", "finite", "0 or more"]),
+    "learning of a policy that cannot": (
+        f"{SIMULATE} --policy srtf --learn-online a/lo --round-s 600",
+        {},
+        ["policy 'srtf' does not learn", "name one with dl2"],
+    ),
     "text for a number": (
         f"{SIMULATE} --round-s minute",
         {},
@@ -458,6 +487,23 @@ TRACE_CASES = {
     ),
     "no rate": (f"{GENERATE} --preset poisson --jobs 5 --rate-per-h 0", {}, ["--rate-per-h 0", "above 0"]),
     "bad mix": (f"{GENERATE} --preset poisson --jobs 5 --gpus 1:x", {}, ["--gpus", "'1:x'", "as in 1:0.7"]),
+    "bad share of a model": (
+        f"{GENERATE} --preset philly --jobs 5 --models resnet50:-1",
+        {},
+        ["error: --models: 'resnet50:-1' is not name:share", "at least 0", "as in resnet50:2,lstm:1"],
+    ),
+    "no form of jobs files": (
+        "trace generate o.txt --preset philly --jobs 5",
+        {},
+        ["DST 'o.txt'", "ends in .csv or .jsonl"],
+    ),
+    "no form of jobs files to convert to": (
+        "trace convert t.csv o.txt",
+        {"t.csv": "a,b\n1,2\n"},
+        ["DST 'o.txt'", "ends in .csv or .jsonl"],
+    ),
+    "no picture": ("trace stats t.csv --plot x.txt", {}, ["--plot 'x.txt'", "ends in .png"]),
+    "picture without a name": ("trace stats j.csv --plot ''", {}, ["--plot ''", "ends in .png"]),
     "mix of no GPUs": (f"{GENERATE} --preset poisson --jobs 5 --gpus 0:1", {}, ["--gpus", "'0'", "1:0.7"]),
     "mix without a share": (
         f"{GENERATE} --preset poisson --jobs 5 --gpus 1:0",

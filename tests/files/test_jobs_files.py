@@ -47,6 +47,11 @@ def test_csv_with_all_columns(tmp_path):
     )
 
 
+def test_a_job_may_save_all_the_time(tmp_path):
+    (tmp_path / "j.csv").write_text("job_id,arrival_s,gpus,duration_s,checkpoint_s\na,0,1,5,0\n")
+    assert load_jobs(tmp_path / "j.csv", {})[0].checkpoint_s == 0
+
+
 def test_ties_in_arrival_keep_file_order(tmp_path):
     path = tmp_path / "jobs.csv"
     path.write_text(f"{HEADER}\nz,5,1,1\nb,0,1,1\na,5,1,1\nc,0,1,1\n")
@@ -166,7 +171,7 @@ WRONG_CSV = {
     ),
     "model": (
         f"{HEADER},model\n{ROW},resnet5",
-        "line 2, field model: unknown model 'resnet5'; did you mean 'resnet50'?",
+        "line 2, field model: unknown model 'resnet5'; did you mean 'resnet50'? (--profiles FILE brings",
     ),
     "far model": (f"{HEADER},model\n{ROW},zzz", "field model: unknown model 'zzz'; known: gnmt, resnet50"),
     "min over max": (
@@ -323,7 +328,7 @@ def test_wrong_json_lines(tmp_path, case):
 
 def test_an_unknown_model_when_there_are_no_profiles_at_all(tmp_path):
     message = refusal(tmp_path / "jobs.csv", f"{HEADER},model\n{ROW},gnmt", {})
-    assert message.endswith("field model: unknown model 'gnmt'; give a file with its profile")
+    assert message.endswith("field model: unknown model 'gnmt' (--profiles FILE brings models of your own)")
 
 
 TEXT = st.text(string.ascii_letters + string.digits + " ,;\"'é日", max_size=9).map(str.strip)

@@ -6,10 +6,14 @@ import os
 import stat
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
 
 from conftest import complaint
+from trainyard.errors import InputError
 from trainyard.files.cluster import load_cluster
-from trainyard.files.output import prepare_out_dir, write_bytes_atomic, write_text_atomic
+from trainyard.files.output import out_dir, prepare_out_dir, write_bytes_atomic, write_text_atomic
 
 
 def test_pydantic_is_imported_only_when_a_file_is_read():
@@ -82,6 +86,35 @@ def test_paths_that_cannot_be_written(tmp_path):
     assert nowhere == f"{tmp_path}/no/x: there is no directory '{tmp_path}/no'; create it first"
     assert "cannot be written: Not a directory" in complaint(write_text_atomic, tmp_path / "file" / "x", "x")
     assert complaint(write_text_atomic, "/proc/x", "x").startswith("/proc/x: cannot be written: ")
+
+
+def fail_after(step, path, error):
+    """Fail once the output directory is there and something was done with it."""
+    with out_dir(path) as made:
+        assert made.is_dir()
+        step(made)
+        raise error
+
+
+def note_above(directory):
+    (directory.parent / "note").touch()
+
+
+def test_a_failure_takes_away_the_empty_folders_that_were_made(tmp_path):
+    (tmp_path / "there").mkdir()
+    with pytest.raises(KeyboardInterrupt):
+        fail_after(Path.is_dir, tmp_path / "there" / "a" / "b", KeyboardInterrupt())
+    assert [path.name for path in tmp_path.rglob("*")] == ["there"]
+
+
+def test_a_failure_leaves_what_was_there_or_was_written(tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert complaint(fail_after, Path.is_dir, tmp_path / "empty", InputError("later")) == "later"
+    assert complaint(fail_after, note_above, tmp_path / "a" / "b", InputError("later")) == "later"
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["a", "empty", "note"]
+    with out_dir(tmp_path / "c" / "d") as made:
+        pass
+    assert made.is_dir()
 
 
 def test_output_directories(tmp_path):

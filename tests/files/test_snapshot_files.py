@@ -89,7 +89,10 @@ WRONG = {
         snapshot(job(), job()),
         "field jobs[1].job_id: 'a' is already the id of the job in jobs[0]; it must be unique",
     ),
-    "model": (snapshot(job(model="gmnt")), "field jobs[0].model: unknown model 'gmnt'; did you mean 'gnmt'?"),
+    "model": (
+        snapshot(job(model="gmnt")),
+        "unknown model 'gmnt'; did you mean 'gnmt'? (a job's 'profile' brings a model of your own)",
+    ),
     "profile": (
         snapshot(job(profile={"batch": 0})),
         "field jobs[0].profile.batch: 0 is too small; it must be a whole",
@@ -133,6 +136,10 @@ WRONG = {
     "gang": (
         snapshot(job(allocation={"V100-0": {"gpus": 1}})),
         "field jobs[0].allocation: 1 GPUs in all; job 'a' must have 2",
+    ),
+    "before it comes": (
+        snapshot(job(arrival_s=51, allocation={"V100-0": {"gpus": 2}})),
+        "field jobs[0].allocation: job 'a' arrives at 51 s, after now_s; it must not hold GPUs yet",
     ),
     "range": (
         snapshot(job(max_gpus=3, allocation={"V100-0": {"gpus": 4}})),

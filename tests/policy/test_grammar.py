@@ -153,7 +153,7 @@ def test_a_name_of_two_stages_excludes_others_of_both():
         ("fifo()()", "'fifo()()' is not a stage; write name or name(parameter=value)"),
         ("fifo((fill=easy))", "'fifo((fill=easy))' is not a stage"),
         ("fifo+fifo", "'fifo' and 'fifo' both fill the order stage; name at most one"),
-        ("easy+easy", "'fifo' and 'fifo' both fill the order stage; name at most one"),
+        ("easy+easy", "'easy' and 'easy' both fill the order stage; name at most one"),
         ("fifo++pack", "'' is not a stage; write name or name(parameter=value)"),
         ("fifo pack", "'fifo pack' is not a stage; write name or name(parameter=value)"),
         ("7", "'7' is not a stage"),
@@ -176,7 +176,9 @@ def test_several_policies():
     assert refused("fifo,srtf, fifo", parse_policies) == (
         "policy 'fifo' is listed twice; name each policy once"
     )
-    assert "'' is not a stage" in refused("fifo,,srtf", parse_policies)
+    for text in ("fifo,,srtf", "fifo,", ", fifo"):
+        right = f"policies '{text}': a comma has no policy on one side; leave out the comma"
+        assert refused(text, parse_policies) == right
 
 
 def test_splitting_respects_brackets():

@@ -9,11 +9,12 @@ from typing import Literal
 
 import pytest
 
+from conftest import install_package
 from trainyard.cli.main import run
 from trainyard.errors import InputError
 from trainyard.policy.grammar import parse_policies, parse_policy
 from trainyard.policy.parameters import parameters_of, readable
-from trainyard.policy.plugins import GROUP, installed, load
+from trainyard.policy.plugins import installed, load
 from trainyard.policy.registry import ENTRIES
 
 GOOD = '''
@@ -63,6 +64,8 @@ BROKEN = {
     "absent": ("stages_gone:Big", "it cannot be imported (ModuleNotFoundError: No module named 'stages_gon"),
     "typo": ("stages_good:Bigg", "it cannot be imported (AttributeError: module 'stages_good' has no attri"),
     "crash": ("stages_crash:Big", "it cannot be imported (ZeroDivisionError: division by zero)"),
+    "leave": ("stages_leave:Big", "it cannot be imported (SystemExit: 7); repair or uninstall the package"),
+    "quit": ("stages_quit:Big", "it cannot be imported (SystemExit); repair or uninstall the package"),
     "alien": ("stages_good:Alien", "it is no stage; derive its class from ScoreOrder, Order, Size"),
     "number": ("stages_good:number", "it is no stage"),
     "half": ("stages_good:Half", "class Half lacks the method 'score'; define it"),
@@ -79,14 +82,12 @@ def package(tmp_path, monkeypatch):
     site.mkdir()
     (site / "stages_good.py").write_text(GOOD)
     (site / "stages_crash.py").write_text("1 / 0\n")
+    (site / "stages_leave.py").write_text("import sys; sys.exit(7)\n")
+    (site / "stages_quit.py").write_text("import sys; sys.exit()\n")
     monkeypatch.syspath_prepend(site)
 
     def install(name="stages", **points):
-        about = site / f"{name}-1.0.dist-info"
-        about.mkdir()
-        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-        lines = "".join(f"{point} = {value}\n" for point, value in points.items())
-        (about / "entry_points.txt").write_text(f"[{GROUP}]\n{lines}")
+        install_package(site, name, points)
 
     yield install
     sys.modules.pop("stages_good", None)
@@ -153,6 +154,20 @@ def test_a_broken_stage_says_what_is_wrong_and_breaks_nothing_else(package, name
     assert len(parse_policies("fifo,srtf+spread")) == 2
 
 
+def test_what_broke_the_import_is_the_cause(package):
+    package("faulty", crash="stages_crash:Big")
+    with pytest.raises(InputError) as caught:
+        parse_policy("crash")
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_no_broken_stage_is_offered_instead(package):
+    package("faulty", aaa="stages_gone:Big", Aab="stages_good:Big", aac="stages_leave:Big")
+    package("good", aad="stages_good:Big")
+    assert refused("xyzzy").startswith("policy 'xyzzy': unknown stage 'xyzzy'; known: aad, allox, ")
+    assert "did you mean 'aad'?" in refused("aax")
+
+
 def test_our_own_names_stay_ours(package):
     package("faulty", fifo="stages_good:Big", easy="stages_good:Big")
     assert type(parse_policy("fifo").order) is ENTRIES["fifo"].make
@@ -174,6 +189,19 @@ def test_a_name_that_no_policy_can_write_is_broken(package):
     (plugin,) = installed()
     with pytest.raises(InputError, match="no policy can name it"):
         load(plugin)
+
+
+def test_a_name_in_capitals_is_explained_and_not_offered(package):
+    package(Upper="stages_good:Big")
+    for written in ("Upper", "upper"):
+        assert f"policy '{written}': stage 'Upper' of package 'stages'" in refused(written)
+        assert refused(written).endswith("all in lower case")
+
+
+def test_a_name_in_lower_case_goes_before_the_same_in_capitals(package):
+    package("one", Big="stages_good:Silent")
+    package("two", big="stages_good:Big")
+    assert type(parse_policy("BIG").order).__name__ == "Big"
 
 
 def test_policies_lists_them_with_their_package(package, command, monkeypatch):

@@ -41,6 +41,14 @@ def test_what_was_left_to_others_is_shown_if_there_was_any():
     assert "left to others" not in headings(comparison_table(rows[:1], width=200))
 
 
+def test_papers_start_on_the_line_of_their_row():
+    lines = printed(comparison_table([row("fifo"), row("srtf+market+tune"), row("srtf+tune")], width=60))
+    at = next(i for i, line in enumerate(lines) if line.startswith("srtf+market+tune"))
+    assert lines[at].split()[1:3] == ["Liu", "et"]
+    assert lines[at + 1].split() == ["Synergy"]
+    assert lines[at + 2].startswith("srtf+tune")
+
+
 def test_columns_go_by_rank_when_there_is_less_room():
     """Policy 6 and avg JCT 2 + 6 wide, x vs first 2 + 5, p99 JCT 2 + 6."""
     assert headings(comparison_table([row()], width=13)) == ["policy"]

@@ -215,14 +215,15 @@ def test_options_of_the_plain_generator(tmp_path):
     jobs = load_jobs(tmp_path / "p.csv", {n: e.profile for n, e in ZOO.items()})
     assert {(job.gpus, job.model, job.max_gpus) for job in jobs} == {(4, "resnet50", 16)}
     wrong = CliRunner().invoke(
-        app, ["generate", "--preset", "philly", "--jobs", "5", "--gpus", "1:1", str(tmp_path / "x")]
+        app, ["generate", "--preset", "philly", "--jobs", "5", "--gpus", "1:1", str(tmp_path / "x.csv")]
     )
     assert isinstance(wrong.exception, InputError)
+    assert "--gpus is for --preset poisson" in str(wrong.exception)
 
 
 def test_mixes_are_read():
     assert parse_gpu_mix("1:0.7, 8:0.3", "--gpus") == {"1": 0.7, "8": 0.3}
-    assert parse_shares("resnet50:2,lstm:1", "--models") == {"resnet50": 2, "lstm": 1}
+    assert parse_shares("resnet50:2,lstm:1", "--models", "lstm:1") == {"resnet50": 2, "lstm": 1}
 
 
 @pytest.mark.parametrize(
@@ -235,8 +236,8 @@ def test_mixes_are_read():
         (lambda: poisson(10, 0, duration_s=float("nan")), "duration-s"),
         (lambda: parse_gpu_mix("0:1", "--gpus"), "number of GPUs"),
         (lambda: parse_gpu_mix("1", "--gpus"), "name:share"),
-        (lambda: parse_shares("a:-1", "--models"), "at least 0"),
-        (lambda: parse_shares("a:0", "--models"), "no share above 0"),
+        (lambda: parse_shares("a:-1", "--models", "lstm:1"), "as in lstm:1"),
+        (lambda: parse_shares("a:0", "--models", "lstm:1"), "no share above 0"),
         (lambda: with_models(poisson(2, 0), {"resnet51": 1}, 0), "did you mean"),
         (lambda: trace_stats([]), "no jobs"),
     ],

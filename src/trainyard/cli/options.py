@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from trainyard.cli.usage import not_negative, number, positive, whole
+from trainyard.cli.usage import not_negative, note, number, positive, whole
 from trainyard.errors import InputError
 
 if TYPE_CHECKING:
@@ -62,10 +62,11 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else
 
 def read_inputs(cluster_file: str, jobs_file: str, profiles: str | None) -> tuple[Cluster, list[Job]]:
     """Read and check the cluster and the jobs."""
-    from trainyard.api import load_cluster, load_jobs
+    from trainyard.api import known_models, load_cluster
+    from trainyard.files.jobs import load_jobs
 
     cluster = load_cluster(cluster_file)
-    return cluster, load_jobs(jobs_file, profiles, cluster)
+    return cluster, load_jobs(jobs_file, known_models(profiles), cluster, note)
 
 
 def _rules(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 import re
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -36,13 +38,34 @@ def whole(text: str) -> int:
 def positive(option: str, value: float | None) -> None:
     """Refuse a value that is not above 0 or not finite."""
     if value is not None and not 0 < value < math.inf:
-        raise InputError(f"{option} {value:g}: give a number above 0")
+        raise InputError(f"{option} {value:g}: give a {_finite(value)}number above 0")
 
 
 def not_negative(option: str, value: float | None) -> None:
     """Refuse a value that is below 0 or not finite."""
     if value is not None and not 0 <= value < math.inf:
-        raise InputError(f"{option} {value:g}: give 0 or more")
+        right = "0 or more" if math.isfinite(value) else "a finite number, 0 or more"
+        raise InputError(f"{option} {value:g}: give {right}")
+
+
+def wants_suffix(name: str, path: str, suffixes: tuple[str, ...], right: str) -> None:
+    """Refuse a file to write whose name does not end in one of these; pipes and devices may have any name."""
+    if not path.lower().endswith(suffixes) and not _is_device(path):
+        raise InputError(f"{name} '{path}': give a name that ends in {right}")
+
+
+def _is_device(path: str) -> bool:
+    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+
+
+def _finite(value: float) -> str:
+    """Tell those who gave no finite number that it must be one."""
+    return "" if math.isfinite(value) else "finite "
+
+
+def note(text: str) -> None:
+    """Tell on stderr what is worth knowing of the input and is no error."""
+    print(f"note: {text}", file=sys.stderr)
 
 
 def explain(error: Any) -> str:

@@ -71,7 +71,14 @@ def answer(spec: SnapshotSpec, policy: Policy, ask: Callable[[Snapshot], Plan]) 
         job_id: describe(yard, job_id, allocation, predicted.get(job_id), now_s)
         for job_id, allocation in sorted(yard.target.items(), key=lambda item: yard.records[item[0]].seq)
     }
-    return Answer(plan, waiting_reasons(yard.snapshot(now_s), policy), decide.notes)
+    waiting = waiting_reasons(yard.snapshot(now_s), policy) | _to_come(spec)
+    return Answer(plan, waiting, decide.notes)
+
+
+def _to_come(spec: SnapshotSpec) -> dict[str, str]:
+    """Why jobs wait that are not there yet."""
+    late = [entry.job for entry in spec.jobs if entry.job.arrival_s > spec.now_s]
+    return {job.job_id: f"arrives at {job.arrival_s:.15g} s" for job in late}
 
 
 def _settle(yard: Yard, instructions: list[Instruction], now_s: float) -> list[Start | Retune]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from typing import Any
 
 from trainyard.errors import did_you_mean
@@ -12,22 +13,33 @@ from trainyard.files.position import Path, Position, dotted
 from trainyard.model.job import Job
 from trainyard.model.profile import Profile
 
+KNOWN = frozenset(field.name for field in fields(Job) if field.init)
+MOST_NAMES = 12  # of a note
+Note = Callable[[str], None]
+INLINE = "a job's 'profile' brings a model of your own"
+
 
 class JobReader:
     """Reads the jobs of one file; no id may come twice, and equal profiles become one object."""
 
-    def __init__(self, profiles: Mapping[str, Profile], can_run: JobCheck | None = None) -> None:
+    def __init__(
+        self, profiles: Mapping[str, Profile], can_run: JobCheck | None = None, own_models: str = INLINE
+    ) -> None:
         from trainyard.files import schemas
 
         self._row, self._object = schemas.JOB_ROW, schemas.JOB
         self._profiles = profiles
         self._can_run = can_run
+        self._own_models = own_models  # how users bring models of their own
         self._inline: dict[str, Profile] = {}
         self._seen: dict[str, Path | int | None] = {}
+        self.unused: set[str] = set()  # names of fields that no job has
 
     def read(self, data: object, place: Position, *, cells: bool = False) -> Job:
-        """Read a job from a mapping; unknown keys are left alone."""
+        """Read a job from a mapping; unknown keys are left alone, and kept in `unused`."""
         given = check(self._row if cells else self._object, data, place, cells=cells)
+        if not cells and isinstance(data, dict) and not data.keys() <= KNOWN:
+            self.unused |= data.keys() - KNOWN
         if "profile" in given:
             given["profile"] = self._own(given["profile"], place.at("profile"))
         elif "model" in given:
@@ -59,9 +71,17 @@ class JobReader:
 
     def _named(self, model: str, place: Position) -> Profile:
         if model not in self._profiles:
-            hint = did_you_mean(model, self._profiles) or "; give a file with its profile"
-            raise place.error(f"unknown model '{model}'{hint}", "model")
+            hint = did_you_mean(model, self._profiles)
+            raise place.error(f"unknown model '{model}'{hint} ({self._own_models})", "model")
         return self._profiles[model]
+
+
+def tell_unused(note: Note | None, where: str, kind: str, names: Iterable[str]) -> None:
+    """Say in one line which columns or fields of jobs are not used; an empty name says nothing."""
+    listed = sorted(name if name.isprintable() else repr(name) for name in names if name)
+    if note is not None and listed:
+        more = ", ..." if len(listed) > MOST_NAMES else ""
+        note(f"{where}: {kind} not used: {', '.join(listed[:MOST_NAMES])}{more}")
 
 
 def _check_work(job: Job, place: Position) -> None:

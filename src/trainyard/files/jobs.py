@@ -15,7 +15,7 @@ from typing import Any
 from trainyard.errors import InputError
 from trainyard.files.csv_table import CsvTable
 from trainyard.files.job_check import JobCheck
-from trainyard.files.job_reading import JobReader
+from trainyard.files.job_reading import JobReader, Note, tell_unused
 from trainyard.files.output import write_bytes_atomic
 from trainyard.files.position import Position, on_line
 from trainyard.files.reading import StrPath, name_of, read_text
@@ -27,24 +27,31 @@ from trainyard.model.profile import Profile
 DEFAULTS = {field.name: field.default for field in fields(Job) if field.init}
 COLUMNS = [name for name in DEFAULTS if name != "profile"]
 REQUIRED = [name for name in COLUMNS if DEFAULTS[name] is MISSING]
+JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
+SUFFIXES = tuple(f"{name}{zipped}" for zipped in ("", ".gz") for name in (".csv", *JSON_SUFFIXES))
+FROM_A_FILE = "--profiles FILE brings models of your own"
 ALWAYS_WRITTEN = (*REQUIRED, "duration_s")
 
 
 @no_collection()
-def load_jobs(path: StrPath, profiles: Mapping[str, Profile], cluster: Cluster | None = None) -> list[Job]:
+def load_jobs(
+    path: StrPath, profiles: Mapping[str, Profile], cluster: Cluster | None = None, note: Note | None = None
+) -> list[Job]:
     """Read a jobs file, sorted by arrival; ties keep file order.
 
     `profiles` are the models it may name; every job must be able to run on the cluster, if one is given.
+    `note` is told of columns that are not used.
     """
     where = name_of(path)
     text = read_text(path, "a header line and a line for each job, or JSON lines")
     if text.lstrip()[0] == "[":
         raise InputError("this is a JSON list; write one job object per line, without brackets", where=where)
     read = _json_jobs if text.lstrip()[0] == "{" else _csv_jobs
-    reader = JobReader(profiles, JobCheck(cluster) if cluster is not None else None)
+    reader = JobReader(profiles, JobCheck(cluster) if cluster is not None else None, FROM_A_FILE)
     jobs = sorted(read(text, where, reader), key=attrgetter("arrival_s"))
     if not jobs:
         raise InputError("there are no jobs after the header; add one line for each job", where=where)
+    tell_unused(note, where, "columns" if read is _csv_jobs else "fields", reader.unused)
     return jobs
 
 
@@ -53,6 +60,7 @@ def _csv_jobs(text: str, where: str, reader: JobReader) -> Iterator[Job]:
     if not {"duration_s", "samples"} & set(table.header):
         what = "column 'duration_s' (or 'samples') is missing; add it to the first line and to every row"
         raise InputError(what, where=where, line=1, field="duration_s")
+    reader.unused.update(set(table.header).difference(COLUMNS))
     return (reader.read(cells, place, cells=True) for cells, place in table.records(COLUMNS))
 
 
@@ -77,12 +85,12 @@ def json_value(row: str, place: Position) -> object:
 
 def write_jobs(path: StrPath, jobs: Iterable[Job]) -> None:
     """Write a jobs file: JSON lines when the name says .jsonl, else CSV; gzip when it ends in .gz."""
-    plain = Path(path).name.removesuffix(".gz")
+    name = Path(path).name.lower()
     listed = list(jobs)
-    as_json = plain.endswith((".jsonl", ".ndjson", ".json"))
+    as_json = name.removesuffix(".gz").endswith(JSON_SUFFIXES)
     data = (_jsonl_text(listed) if as_json else _csv_text(listed, str(path))).encode()
     # No time stamp in the gzip header: the same jobs give the same bytes.
-    write_bytes_atomic(path, gzip.compress(data, 6, mtime=0) if str(path).endswith(".gz") else data)
+    write_bytes_atomic(path, gzip.compress(data, 6, mtime=0) if name.endswith(".gz") else data)
 
 
 def _csv_text(jobs: Sequence[Job], where: str) -> str:

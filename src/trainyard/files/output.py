@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from trainyard.errors import InputError
@@ -54,6 +56,20 @@ def _write_and_rename(target: Path, data: bytes) -> None:
 
 def _unused_name(directory: Path) -> Path:
     return directory / f".{uuid.uuid4().hex}.tmp"
+
+
+@contextmanager
+def out_dir(path: StrPath) -> Iterator[Path]:
+    """Create an output directory; a failure takes away the folders that were made for it and are empty."""
+    inner_first = (Path(path), *Path(path).parents)
+    missing = [directory for directory in inner_first if not os.path.exists(directory)]
+    try:
+        yield prepare_out_dir(path)
+    except BaseException:
+        with contextlib.suppress(OSError):  # of the first that is not empty, or was never made
+            for directory in missing:
+                directory.rmdir()
+        raise
 
 
 def prepare_out_dir(path: StrPath) -> Path:

@@ -248,6 +248,7 @@ ROW_KINDS = {
     "job_id": JobId,
     "arrival_s": Moment,
     "duration_s": Duration,
+    "checkpoint_s": AtLeastZero,
     "model": ModelName,
     "gpu_type": TypeName,
     "profile": Any,  # read by itself, so that equal ones become one object

@@ -12,7 +12,7 @@ from trainyard.files.checking import check
 from trainyard.files.cluster import build_cluster
 from trainyard.files.document import load_document
 from trainyard.files.job_check import JobCheck
-from trainyard.files.job_reading import JobReader
+from trainyard.files.job_reading import JobReader, Note, tell_unused
 from trainyard.files.position import Position
 from trainyard.files.reading import StrPath
 from trainyard.model.allocation import Allocation, Share
@@ -45,8 +45,13 @@ class SnapshotSpec:
     jobs: tuple[SnapshotJob, ...]
 
 
-def load_snapshot(path: StrPath, profiles: Mapping[str, Profile] | None = None) -> SnapshotSpec:
-    """Read a snapshot; "-" is the standard input. `profiles` are the models that its jobs may name."""
+def load_snapshot(
+    path: StrPath, profiles: Mapping[str, Profile] | None = None, note: Note | None = None
+) -> SnapshotSpec:
+    """Read a snapshot; "-" is the standard input. `profiles` are the models that its jobs may name.
+
+    `note` is told of fields of jobs that are not used.
+    """
     from trainyard.files import schemas
 
     data, place = load_document(path, "a snapshot: now_s, cluster, jobs")
@@ -60,9 +65,14 @@ def load_snapshot(path: StrPath, profiles: Mapping[str, Profile] | None = None) 
         job = reader.read(entry, here)
         check_remaining(job, progress, here)
         shares = progress.get("allocation")
+        if shares and job.arrival_s > given["now_s"]:
+            arrives = f"job '{job.job_id}' arrives at {job.arrival_s:.15g} s, after now_s"
+            raise here.error(f"{arrives}; it must not hold GPUs yet", "allocation")
+        reader.unused.difference_update(schemas.ProgressEntry.__annotations__)
         allocation = holdings.add(job, shares, here.at("allocation")) if shares else None
         left, left_s = progress.get("remaining_samples"), progress.get("remaining_s")
         jobs.append(SnapshotJob(job, left, left_s, progress.get("attained_gpu_s", 0.0), allocation))
+    tell_unused(note, place.where, "fields", reader.unused)
     return SnapshotSpec(given["now_s"], cluster, tuple(sorted(jobs, key=lambda entry: entry.job.arrival_s)))
 
 

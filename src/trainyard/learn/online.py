@@ -74,14 +74,19 @@ class Verdict(NamedTuple):
         return f"lesson {self.lesson} at {self.judged_s:.0f} s: {judged}{self.outcome}"
 
 
+def check_learns(policy: Policy) -> None:
+    """Refuse a policy without a stage that can learn."""
+    if not isinstance(policy.size, Dl2):
+        what = "does not learn; name one with dl2, such as 'dl2(weights=paper)'"
+        raise InputError(f"policy '{policy.name}' {what}")
+
+
 class Online:
     """Keeps the dl2 stage of a policy learning; a `Watcher` of the run."""
 
     def __init__(self, policy: Policy, directory: Path, learning: Learning | None = None) -> None:
-        if not isinstance(policy.size, Dl2):
-            raise InputError(
-                f"policy '{policy.name}' does not learn; name one with dl2, such as 'dl2(weights=paper)'"
-            )
+        check_learns(policy)
+        assert isinstance(policy.size, Dl2)
         self.policy, self.stage, self.directory = policy, policy.size, directory
         self.learning = learning or Learning()
         self.history = History(self.learning.block, self.learning.blocks)

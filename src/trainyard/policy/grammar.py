@@ -8,6 +8,7 @@ from math import isfinite
 from typing import Any, get_args, get_origin
 
 from trainyard.errors import InputError, did_you_mean
+from trainyard.policy.blame import Borrowed, stage_error
 from trainyard.policy.parameters import bare, parameters_of
 from trainyard.policy.policy import Policy
 from trainyard.policy.registry import DEFAULTS, ENTRIES, PRESETS, STAGES, Entry, Stage
@@ -35,17 +36,21 @@ def parse_policy(text: str) -> Policy:
     """Build a policy from its name, such as `las(queues=2,threshold_gpu_s=3600)+pack`."""
     stages: dict[str, Any] = {}
     named: dict[str, str] = {}
-    for entry, given in _terms(text):
+    origins: list[tuple[Any, str]] = []
+    for entry, given, written in _terms(text):
         made = _make(entry, given, text)
+        if entry.origin:
+            origins.append((made, entry.origin))
         for stage in entry.stages:
             if stage in stages:
-                both = f"'{named[stage]}' and '{entry.name}' both fill the {stage} stage"
+                both = f"'{named[stage]}' and '{written}' both fill the {stage} stage"
                 raise InputError(f"policy '{text}': {both}; name at most one")
-            stages[stage], named[stage] = made, entry.name
+            stages[stage], named[stage] = made, written
     for stage in STAGES:
         if stage not in stages:
             stages[stage] = ENTRIES[_default(stage, stages.values())].make()
-    return Policy(text.strip(), **stages)
+    name = text.strip()
+    return Borrowed(name, **stages, origins=tuple(origins)) if origins else Policy(name, **stages)
 
 
 def _default(stage: Stage, named: Iterable[Any]) -> str:
@@ -56,21 +61,35 @@ def _default(stage: Stage, named: Iterable[Any]) -> str:
 
 def parse_policies(text: str) -> list[Policy]:
     """Build several policies from a comma-separated list."""
-    policies = [parse_policy(part) for part in split_outside_brackets(text, ",")]
-    names = [p.name for p in policies]
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError(f"policy '{name}' is listed twice; name each policy once")
+    parts = [part.strip() for part in split_outside_brackets(text, ",")]
+    if len(parts) > 1 and not all(parts):
+        raise InputError(f"policies '{text}': a comma has no policy on one side; leave out the comma")
+    policies = [parse_policy(part) for part in parts]
+    first: dict[frozenset[tuple[str, ...]], str] = {}
+    for name in parts:
+        other = first.setdefault(_content(name), name)
+        if other is not name:
+            also = f" as '{other}'" if other != name else ""
+            raise InputError(f"policy '{name}' is listed twice{also}; name each policy once")
     return policies
+
+
+def _content(text: str) -> frozenset[tuple[str, ...]]:
+    """What a name says, however it is written: the terms and their parameters, in any order and case."""
+    return frozenset(
+        (entry.name, *sorted("".join(part.split()) for part in given.split(",")))
+        for entry, given, _ in _terms(text)
+    )
 
 
 def entries_of(text: str) -> dict[str, Entry]:
     """Return the entry of each term of a policy's name; a preset is written out, easy as fifo(fill=easy)."""
-    return {f"{entry.name}({given})" if given else entry.name: entry for entry, given in _terms(text)}
+    return {f"{entry.name}({given})" if given else entry.name: entry for entry, given, _ in _terms(text)}
 
 
-def _terms(text: str) -> list[tuple[Entry, str]]:
-    terms: list[tuple[Entry, str]] = []
+def _terms(text: str) -> list[tuple[Entry, str, str]]:
+    """Return the entry, the parameters and the name as written of each term; presets are written out."""
+    terms: list[tuple[Entry, str, str]] = []
     for part in split_outside_brackets(text, "+"):
         found = TERM.fullmatch(part)
         if found is None:
@@ -83,24 +102,26 @@ def _terms(text: str) -> list[tuple[Entry, str]]:
                 raise InputError(
                     f"policy '{text}': preset '{name}' takes no parameters; it stands for {PRESETS[name]}"
                 )
-            terms += _terms(PRESETS[name])
+            terms += [(entry, own, name) for entry, own, _ in _terms(PRESETS[name])]
         else:
-            terms.append((ENTRIES[name] if name in ENTRIES else _plugin(name, text), given))
+            terms.append((ENTRIES[name] if name in ENTRIES else _plugin(name, text), given, name))
     return terms
 
 
 def _plugin(name: str, text: str) -> Entry:
     """Return a stage of another package; only names that are not ours cost the search for it."""
-    from trainyard.policy.plugins import installed, load
+    from trainyard.policy.plugins import installed, load, usable
 
-    found = {plugin.name: plugin for plugin in installed()}
+    # A name in capitals cannot be used, but its error says so; one in lower case is the better find.
+    found = {plugin.name.lower(): plugin for plugin in sorted(installed(), key=lambda p: p.name)}
     if name not in found:
-        known = did_you_mean(name, [*ENTRIES, *PRESETS, *found])
-        raise InputError(f"policy '{text}': unknown stage '{name}'{known}")
+        known = did_you_mean(name, [*ENTRIES, *PRESETS, *usable()])
+        more = "; 'trainyard policies' lists all" if known.endswith("...") else ""
+        raise InputError(f"policy '{text}': unknown stage '{name}'{known}{more}")
     try:
         return load(found[name])
     except InputError as error:
-        raise InputError(f"policy '{text}': {error}") from None
+        raise InputError(f"policy '{text}': {error}") from error.__cause__
 
 
 def _make(entry: Entry, given: str, text: str) -> Any:
@@ -121,6 +142,10 @@ def _make(entry: Entry, given: str, text: str) -> Any:
         return entry.make(**values)
     except InputError as error:
         raise InputError(f"policy '{text}', stage {entry.name}: {error}") from None
+    except (Exception, SystemExit) as error:
+        if not entry.origin:
+            raise
+        raise stage_error(text, entry.origin, error, " when it is made") from error
 
 
 def _convert(text: str, kind: Any, where: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -28,10 +29,14 @@ class Plugin:
     point: EntryPoint
     problem: str = ""  # why the name cannot be used, if that shows without an import
 
+    @property
+    def origin(self) -> str:
+        """The name, the package and the entry point, for messages."""
+        return f"stage '{self.name}' of package '{self.package}' (entry point {self.point.value})"
+
     def error(self, what: str) -> InputError:
         """Return an error that names the package and the entry point."""
-        where = f"stage '{self.name}' of package '{self.package}' (entry point {self.point.value})"
-        return InputError(f"{where}: {what}")
+        return InputError(f"{self.origin}: {what}")
 
 
 def installed() -> list[Plugin]:
@@ -41,22 +46,31 @@ def installed() -> list[Plugin]:
     return [Plugin(p.name, _package(p), p, _problem(p.name, count[p.name])) for p in points]
 
 
+def usable() -> list[str]:
+    """Return the names that can be used; to know it, every stage is imported."""
+    names = []
+    for plugin in installed():
+        with suppress(InputError):
+            names.append(load(plugin).name)
+    return names
+
+
 def load(plugin: Plugin) -> Entry:
     """Import a stage of another package; an error says in one line what is wrong with it."""
     if plugin.problem:
         raise plugin.error(plugin.problem)
     try:
         make = plugin.point.load()
-    except Exception as error:  # whatever goes wrong in there, all other policies must work
-        what = f"it cannot be imported ({type(error).__name__}: {error}); repair or uninstall the package"
-        raise plugin.error(what) from None
+    except (Exception, SystemExit) as error:  # whatever goes wrong in there, all other policies must work
+        said = f"{type(error).__name__}: {error}".rstrip(": ")
+        raise plugin.error(f"it cannot be imported ({said}); repair or uninstall the package") from error
     stages = _stages(make)
     if not stages:
         raise plugin.error("it is no stage; derive its class from ScoreOrder, Order, Size, Place or Tune")
     problem = _unusable(make)
     if problem:
         raise plugin.error(problem)
-    return Entry(plugin.name, stages, make, _line(make))
+    return Entry(plugin.name, stages, make, _line(make), origin=plugin.origin)
 
 
 def _package(point: EntryPoint) -> str:

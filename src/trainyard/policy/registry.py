@@ -41,7 +41,7 @@ class Entry:
     """A name of the policy grammar: the stages it fills, the class behind it, and what it does.
 
     `line` says first what it does and, after a semicolon, what its parameters are; `paper` is a name and
-    a venue.
+    a venue. `origin` says where a stage of another package comes from.
     """
 
     name: str
@@ -49,6 +49,7 @@ class Entry:
     make: type[Any]
     line: str
     paper: str = ""
+    origin: str = ""
 
     @property
     def idea(self) -> str:

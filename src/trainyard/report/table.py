@@ -72,11 +72,11 @@ def _headed(policy_width: int, with_papers: bool, shown: Sequence[Heading]) -> T
     """Start a table with its headings."""
     # The box itself puts one blank between columns.
     table = Table(box=box.SIMPLE_HEAD, padding=(0, GAP - 1, 0, 0), pad_edge=False, show_edge=False)
-    table.add_column("policy", overflow="fold", vertical="bottom", max_width=policy_width)
+    table.add_column("policy", overflow="fold", vertical="top", max_width=policy_width)
     if with_papers:
-        table.add_column("paper", no_wrap=True, vertical="bottom")
+        table.add_column("paper", no_wrap=True, vertical="top")
     for column in shown:
-        table.add_column(column.heading, justify="right", no_wrap=True, vertical="bottom")
+        table.add_column(column.heading, justify="right", no_wrap=True, vertical="top")
     return table
 
 

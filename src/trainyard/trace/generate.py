@@ -14,6 +14,7 @@ from trainyard.model.zoo import zoo_profile
 from trainyard.trace.presets import PLAIN, preset
 from trainyard.trace.workload import GpuCounts, draw_labels
 
+GPU_MIX = "1:0.7,8:0.3"  # how one is written
 DEFAULT_MIX: Mapping[str, float] = {"1": 0.7, "2": 0.1, "4": 0.15, "8": 0.05}
 ELASTIC_FACTOR = 4
 
@@ -63,33 +64,34 @@ def with_models(jobs: Sequence[Job], shares: Mapping[str, float], seed: int) -> 
     ]
 
 
-def parse_shares(text: str, field: str) -> dict[str, float]:
-    """Read shares written as name:share,name:share; they need not add up to 1."""
+def parse_shares(text: str, option: str, example: str) -> dict[str, float]:
+    """Read shares written as name:share,name:share, as in the example; they need not add up to 1."""
     shares: dict[str, float] = {}
     for part in text.split(","):
         name, _, share = part.partition(":")
-        shares[name.strip()] = _share(share, part, field)
+        shares[name.strip()] = _share(share, part, option, example)
     if sum(shares.values()) <= 0:
-        raise InputError(f"'{text}' has no share above 0; give at least one, as in 1:0.7", field=field)
+        raise InputError(f"{option}: '{text}' has no share above 0; give at least one, as in {example}")
     return shares
 
 
-def parse_gpu_mix(text: str, field: str) -> dict[str, float]:
+def parse_gpu_mix(text: str, option: str) -> dict[str, float]:
     """Read shares by GPU count, such as 1:0.7,8:0.3."""
-    shares = parse_shares(text, field)
+    shares = parse_shares(text, option, GPU_MIX)
     for gpus in shares:
         if not gpus.isdecimal() or int(gpus) < 1:
-            raise InputError(f"'{gpus}' is not a number of GPUs; write 1:0.7,8:0.3", field=field)
+            raise InputError(f"{option}: '{gpus}' is not a number of GPUs; write it as in {GPU_MIX}")
     return shares
 
 
-def _share(text: str, part: str, field: str) -> float:
+def _share(text: str, part: str, option: str, example: str) -> float:
     try:
         value = float(text)
     except ValueError:
         value = -1.0
     if not isfinite(value) or value < 0:
-        raise InputError(f"'{part}' is not name:share with a share of at least 0, as in 1:0.7", field=field)
+        what = f"'{part.strip()}' is not name:share with a share of at least 0"
+        raise InputError(f"{option}: {what}; write it as in {example}")
     return value
 
 

@@ -10,6 +10,8 @@ import pytest
 from conftest import command
 from trainyard.policy.size.dl2.weights import load_weights
 
+W = "w.safetensors"
+
 
 def refused(monkeypatch, capsys, *words):
     """Make sure that a command ends with exit code 2 and one line, and return the line."""
@@ -20,24 +22,30 @@ def refused(monkeypatch, capsys, *words):
     return error
 
 
-@pytest.mark.torch
+@pytest.mark.parametrize("with_torch", [False, True])
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("train", "dl3", "--out", "w"), "did you mean 'dl2'"),
+        (("train", "dl3", "--out", W), "did you mean 'dl2'"),
         (("train", "dl2"), "--out is missing"),
-        (("train", "dl2", "--out", "w"), "give either --setting, or --cluster and --jobs"),
-        (("train", "dl2", "--out", "w", "--setting", "s16e3"), "did you mean 's16e3k'"),
-        (("train", "dl2", "--out", "no/such/w", "--setting", "testbed"), "no directory"),
-        (("train", "dl2", "--out", "w", "--setting", "testbed", "--teacher", "drv"), "did you mean 'drf'"),
-        (("train", "dl2", "--out", "w", "--setting", "testbed", "--network", "mlp"), "set, window"),
-        (("train", "dl2", "--out", "w", "--setting", "testbed", "--decisions", "0"), "above 0"),
-        (("train", "dl2", "--out", "w", "--cluster", "c.yaml"), "give both"),
+        (("train", "dl2", "--out", W), "give either --setting, or --cluster and --jobs"),
+        (("train", "dl2", "--out", W, "--setting", "s16e3"), "did you mean 's16e3k'"),
+        (("train", "dl2", "--out", f"no/such/{W}", "--setting", "testbed"), "no directory"),
+        (("train", "dl2", "--out", "w.txt", "--setting", "testbed"), "ends in .safetensors"),
+        (("train", "dl2", "--out", W, "--setting", "testbed", "--teacher", "drv"), "did you mean 'drf'"),
+        (("train", "dl2", "--out", W, "--setting", "testbed", "--network", "mlp"), "set, window"),
+        (("train", "dl2", "--out", W, "--setting", "testbed", "--decisions", "0"), "above 0"),
+        (("train", "dl2", "--out", W, "--cluster", "c.yaml"), "give both"),
     ],
 )
-def test_wrong_input_to_train(monkeypatch, capsys, tmp_path, words, said):
+def test_wrong_input_to_train(monkeypatch, capsys, tmp_path, words, said, with_torch):
     monkeypatch.chdir(tmp_path)
+    find, there = importlib.util.find_spec, object() if with_torch else None
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *more: there if name == "torch" else find(name, *more)
+    )
     assert said in refused(monkeypatch, capsys, *words)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from trainyard.cli import options as o
+
+if TYPE_CHECKING:
+    from trainyard.sim.result import Result
 
 
 @o.with_run
@@ -18,8 +22,8 @@ def compare(
     json_: o.Json = False,
 ) -> None:
     """Simulate several policies in parallel and print them in one table."""
-    from trainyard.cli.output import print_json, progress_bars, require_plots, write_comparison
-    from trainyard.files.output import prepare_out_dir
+    from trainyard.cli.output import progress_bars, require_plots, write_comparison
+    from trainyard.files.output import out_dir
     from trainyard.policy.grammar import parse_policies
     from trainyard.sim.parallel import run_all
 
@@ -27,9 +31,19 @@ def compare(
     cluster, jobs, rules, failures = run()
     if out is not None:
         require_plots()  # before hours of simulation, not after
-    directory = prepare_out_dir(out) if out is not None else None
-    with progress_bars([p.name for p in chosen], len(jobs)) as bars:
-        results = run_all(cluster, jobs, chosen, rules, failures, bars)
+    with out_dir(out) if out is not None else nullcontext() as directory:
+        with progress_bars([p.name for p in chosen], len(jobs)) as bars:
+            results = run_all(cluster, jobs, chosen, rules, failures, bars)
+        report = write_comparison(directory, results) if directory is not None else None
+    _show(results, json_)
+    if report is not None:
+        typer.echo(f"Report: {report}", err=json_)
+
+
+def _show(results: list[Result], json_: bool) -> None:
+    """Print the results as JSON or as tables."""
+    from trainyard.cli.output import print_json
+
     summaries = [result.summary() for result in results]
     if json_:
         print_json(summaries)
@@ -44,6 +58,3 @@ def compare(
         if (gains := added_table(results)) is not None:
             console.print()
             console.print(gains)
-    if directory is not None:
-        report = write_comparison(directory, results)
-        typer.echo(f"Report: {report}", err=json_)

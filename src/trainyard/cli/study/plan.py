@@ -19,9 +19,12 @@ def plan(
     """Show what a policy would do now."""
     from trainyard import api
     from trainyard.cli.output import print_json
+    from trainyard.cli.usage import note
+    from trainyard.files.snapshot import load_snapshot
     from trainyard.policy.grammar import parse_policy
 
-    decision = api.plan(snapshot, parse_policy(policy))
+    chosen = parse_policy(policy)
+    decision = api.plan(load_snapshot(snapshot, api.known_models(), note), chosen)
     if json_:
         print_json(decision)
     else:

@@ -30,7 +30,7 @@ def reproduce(
 
     from trainyard.cli.output import progress_bars
     from trainyard.errors import InputError, did_you_mean
-    from trainyard.files.output import prepare_out_dir
+    from trainyard.files.output import out_dir
     from trainyard.report.canvas import new_figure
     from trainyard.reproduce.findings import for_terminal, write_findings
 
@@ -38,10 +38,10 @@ def reproduce(
         raise InputError(f"unknown paper '{paper}'{did_you_mean(paper, PAPERS)}")
     study = import_module(PAPERS[paper])
     new_figure(1, 1)  # that plots are possible is better known before hours of simulation than after
-    directory = prepare_out_dir(f"out/reproduce-{paper}" if out is None else out)
-    with progress_bars([paper], study.steps(quick)) as bars:
+    target = f"out/reproduce-{paper}" if out is None else out
+    with out_dir(target) as directory, progress_bars([paper], study.steps(quick)) as bars:
         findings = study.reproduce(quick, lambda done: bars(0, done))
-    page = write_findings(directory, findings)
+        page = write_findings(directory, findings)
     console = Console()
     for table in findings.tables:
         console.print(for_terminal(table))

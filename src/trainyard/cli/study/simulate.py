@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -32,23 +32,23 @@ def simulate(
 ) -> None:
     """Simulate one policy and print what became of the jobs."""
     from trainyard.cli.output import print_json, progress_bars, write_run
-    from trainyard.files.output import prepare_out_dir
+    from trainyard.files.output import out_dir
     from trainyard.policy.grammar import parse_policy
     from trainyard.sim.clock import Simulator
 
     chosen = parse_policy(policy)
     cluster, jobs, rules, failures = run()
-    directory = prepare_out_dir(out) if out is not None else None
     with (
+        out_dir(out) if out is not None else nullcontext() as directory,
         _learning(chosen, rules.round_s, learn_online) as online,
-        progress_bars([chosen.name], len(jobs)) as bars,
     ):
-        simulator = Simulator(
-            cluster, jobs, chosen, rules, failures, lambda done: bars(0, done), watcher=online
-        )
-        result = simulator.run()
-    if directory is not None:
-        write_run(directory, result)
+        with progress_bars([chosen.name], len(jobs)) as bars:
+            simulator = Simulator(
+                cluster, jobs, chosen, rules, failures, lambda done: bars(0, done), watcher=online
+            )
+            result = simulator.run()
+        if directory is not None:
+            write_run(directory, result)
     if json_:
         print_json(result.summary())
     else:
@@ -74,14 +74,16 @@ def _learning(policy: Policy, round_s: float | None, directory: str | None) -> I
         yield None
         return
     from trainyard.cli.study.train import require_torch
-    from trainyard.files.output import prepare_out_dir
-    from trainyard.learn.online import Online
+    from trainyard.files.output import out_dir
+    from trainyard.learn.online import Online, check_learns
 
     if round_s is None:
         raise InputError("--learn-online goes by rounds; give --round-s N, such as 600")
+    check_learns(policy)
     require_torch()
-    online = Online(policy, prepare_out_dir(directory))
-    try:
-        yield online
-    finally:
-        online.close()
+    with out_dir(directory) as made:
+        online = Online(policy, made)
+        try:
+            yield online
+        finally:
+            online.close()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trainyard.cli.usage import not_negative, number, positive, whole
+from trainyard.cli.usage import not_negative, number, positive, wants_suffix, whole
 from trainyard.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Convert, generate and measure traces.")
 
 MOST_JOBS = 10_000_000
+RIGHT_SUFFIX = ".csv or .jsonl, or in one of them with .gz"
 
 
 @app.command()
@@ -33,9 +34,10 @@ def convert(
     ] = None,
 ) -> None:
     """Make a jobs file of a published trace."""
-    from trainyard.files.jobs import write_jobs
+    from trainyard.files.jobs import SUFFIXES, write_jobs
     from trainyard.trace.detect import read_trace
 
+    wants_suffix("DST", dst, SUFFIXES, RIGHT_SUFFIX)
     trace = read_trace(src, format)
     write_jobs(dst, trace.jobs)
     _note([f"{trace.format}: {len(trace.jobs):,} jobs written to {dst}", *trace.report.lines()])
@@ -62,11 +64,12 @@ def generate(
     ] = None,
 ) -> None:
     """Make a trace like that of a published cluster, or a plain one."""
-    from trainyard.files.jobs import write_jobs
+    from trainyard.files.jobs import SUFFIXES, write_jobs
     from trainyard.trace.generate import generate as imitate
     from trainyard.trace.generate import with_models
     from trainyard.trace.presets import PLAIN
 
+    wants_suffix("DST", dst, SUFFIXES, RIGHT_SUFFIX)
     if not 1 <= jobs <= MOST_JOBS:
         raise InputError(f"--jobs {jobs}: give a whole number from 1 to {MOST_JOBS}")
     not_negative("--seed", seed)
@@ -95,10 +98,12 @@ def stats(
     from trainyard.trace.detect import read_trace
     from trainyard.trace.stats import trace_stats
 
+    if plot is not None:
+        wants_suffix("--plot", plot, (".png",), ".png")
     trace = read_trace(file, format)
     found = trace_stats(trace.jobs, trace.origin_s)
     _note(trace.report.lines())
-    if plot:
+    if plot is not None:
         from trainyard.trace.plots import plot_stats
 
         plot_stats(trace.jobs, plot, trace.origin_s)
@@ -125,7 +130,7 @@ def _zoo_shares(text: str) -> dict[str, float]:
     from trainyard.model.zoo import ZOO
     from trainyard.trace.generate import parse_shares
 
-    shares = parse_shares(text, "--models")
+    shares = parse_shares(text, "--models", "resnet50:2,lstm:1")
     for name in shares:
         if name not in ZOO:
             raise InputError(f"--models: no model '{name}' in the zoo{did_you_mean(name, ZOO)}")

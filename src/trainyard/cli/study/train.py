@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from trainyard.cli import options as o
-from trainyard.cli.usage import not_negative, positive, whole
+from trainyard.cli.usage import not_negative, positive, wants_suffix, whole
 from trainyard.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
@@ -69,22 +69,27 @@ def train(
 ) -> None:
     """Train a policy: imitate a teacher, then improve by reinforcement learning in simulation."""
     _check(policy, network, decisions, iterations, seed)
-    require_torch()
-    from trainyard.files.output import prepare_out_dir, prepare_out_file
-    from trainyard.learn.journal import Journal
-    from trainyard.learn.training import plan_of, train
-    from trainyard.policy.size.dl2.weights import save_weights
+    from trainyard.files.output import out_dir, prepare_out_file
+    from trainyard.policy.size.dl2.weights import SUFFIX, save_weights
 
+    wants_suffix("--out", out, (SUFFIX,), SUFFIX)
     prepare_out_file(out)
     split = episodes(setting, cluster, jobs, profiles, slot_s, episode_jobs)
     phases: tuple[tuple[float, Split], ...] = ((1.0, split),)
     if warm_up_on is not None:
         phases = ((1 / 3, episodes(warm_up_on, None, None, None, slot_s, episode_jobs)), *phases)
+    imitated = _teacher(teacher)
     kind: NetworkKind = "set" if network == "set" else "window"
-    plan = plan_of(_teacher(teacher), phases, kind, decisions, iterations, seed)
-    directory = prepare_out_dir(log) if log is not None else None
+    require_torch()  # only now: with PyTorch, too, a wrong argument would have to be mended first
+    from trainyard.learn.journal import Journal
+    from trainyard.learn.training import plan_of, train
+
+    plan = plan_of(imitated, phases, kind, decisions, iterations, seed)
     made = {"command": " ".join(["trainyard", *sys.argv[1:]]), "seed": str(seed)}
-    with _shown(decisions, iterations) as show:
+    with (
+        out_dir(log) if log is not None else nullcontext() as directory,
+        _shown(decisions, iterations) as show,
+    ):
         journal = Journal(directory, show)
         weights = train(plan, journal, made, directory)
         journal.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from trainyard.model.job import Job
+from trainyard.policy.blame import blaming
 from trainyard.policy.policy import Policy
 from trainyard.policy.size.fixed import Fixed
 from trainyard.state.snapshot import Snapshot
@@ -10,7 +11,9 @@ from trainyard.state.snapshot import Snapshot
 
 def waiting_reasons(snapshot: Snapshot, policy: Policy) -> dict[str, str]:
     """Return job -> reason for every waiting job, in the order in which the policy would serve them."""
-    rows = [row for row in policy.order.rank(snapshot).tolist() if not snapshot.table.records[row].given]
+    with blaming(policy):
+        ranked = policy.order.rank(snapshot).tolist()
+    rows = [row for row in ranked if not snapshot.table.records[row].given]
     jobs = [snapshot.table.jobs[row] for row in rows]
     return {job.job_id: _reason(snapshot, policy, job, place, jobs[0]) for place, job in enumerate(jobs)}
 

@@ -70,7 +70,7 @@ def load_weights(name: str) -> Weights:
     known = shipped()
     path = known.get(name)
     if path is None:
-        if not (name.endswith(SUFFIX) or "/" in name):
+        if not (name.lower().endswith(SUFFIX) or "/" in name):
             raise InputError(f"there are no weights '{name}'{did_you_mean(name, known)}, or a file {SUFFIX}")
         path = Path(name)
     return read_weights(path)
