@@ -53,7 +53,7 @@ def yard_of(
     chosen = parse_policy(policy)
     yard = Yard(
         cluster,
-        lambda snapshot: chosen.decide(snapshot) if snapshot.now_s else Plan(snapshot.target, first),
+        lambda snapshot: chosen.decide(snapshot) if snapshot.now_s else Plan(first),
         Rules(**rules),
     )
     for job in jobs:

@@ -31,7 +31,7 @@ def held(gpus=2, node="GPU-0"):
 
 def yard_of(plans, *jobs, cluster=None):
     turns = iter(plans)
-    yard = Yard(cluster or uniform_cluster(1, 4), lambda snapshot: Plan(snapshot.target, next(turns)))
+    yard = Yard(cluster or uniform_cluster(1, 4), lambda snapshot: Plan(next(turns)))
     for job in jobs:
         yard.handle(JobSubmitted(job.arrival_s, job))
     return yard

@@ -45,7 +45,7 @@ def hold(*shares):
 
 def snapshot_with(**running):
     """A snapshot in which these jobs have these allocations."""
-    yard = Yard(CLUSTER, lambda snapshot: Plan(snapshot.target, running))
+    yard = Yard(CLUSTER, lambda snapshot: Plan(running))
     for job in JOBS:
         yard.handle(JobSubmitted(0.0, job))
     yard.handle(DecisionDue(0.0))
@@ -122,7 +122,7 @@ def test_what_just_fits(changes):
 
 def test_a_job_without_servers_apart_may_get_less_than_its_profile_says():
     beside = Job("beside", 0.0, 2, samples=100.0, profile=replace(APART, server=None))
-    yard = Yard(CLUSTER, lambda snapshot: Plan(snapshot.target))
+    yard = Yard(CLUSTER, lambda snapshot: Plan())
     yard.handle(JobSubmitted(0.0, beside))
     check_plan(yard.snapshot(0.0), {"beside": hold(share("v0", 2, cpus=0.1, memory_gb=0.1))})
 
@@ -162,7 +162,7 @@ def test_other_cpus_for_a_job_that_runs():
 
 
 def test_nothing_fits_on_a_node_that_is_down():
-    yard = Yard(CLUSTER, lambda snapshot: Plan(snapshot.target))
+    yard = Yard(CLUSTER, lambda snapshot: Plan())
     yard.handle(JobSubmitted(0.0, JOBS[-1]))
     yard.handle(NodeFailed(0.0, "v1"))
     with pytest.raises(PlanError, match="node v1 is over-allocated by 1 GPUs, 3 CPUs, 16 GB of memory"):

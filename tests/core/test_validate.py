@@ -21,7 +21,7 @@ def held(gpus=2, node="GPU-0", cpus=None):
 
 def yard():
     """A yard in which `a` runs with two GPUs, `b` and `c` wait, and GPU-1 is down."""
-    made = Yard(uniform_cluster(2, 4), lambda snapshot: Plan(snapshot.target, {"a": held()}))
+    made = Yard(uniform_cluster(2, 4), lambda snapshot: Plan({"a": held()}))
     for name in "abc":
         made.handle(JobSubmitted(0.0, Job(name, 0.0, 2, 100.0)))
     made.handle(NodeFailed(0.0, "GPU-1"))

@@ -121,7 +121,7 @@ def test_checkpoints_survive_a_change_of_cpus():
     plans = iter([{"a": on("GPU-0", 2)}, {"a": on("GPU-0", 2, cpus=4.0)}])
     yard = yard_with(
         Job("a", 0.0, 2, 1000.0, checkpoint_s=100.0),
-        policy=lambda snapshot: Plan(snapshot.target, next(plans)),
+        policy=lambda snapshot: Plan(next(plans)),
     )
     yard.handle(DecisionDue(0.0))
     (retune,) = yard.handle(DecisionDue(150.0))
@@ -180,7 +180,7 @@ def test_terminal_states_have_no_way_out():
 )
 def test_a_wrong_plan_fails_loudly(changes, message):
     jobs = (Job("a", 0.0, 4, 100.0), Job("c", 0.0, 1, 1.0))
-    yard = yard_with(*jobs, policy=lambda snapshot: Plan(snapshot.target, changes))
+    yard = yard_with(*jobs, policy=lambda snapshot: Plan(changes))
     with pytest.raises(PlanError, match=message):
         yard.handle(DecisionDue(0.0))
     validate(yard)  # and leaves everything as it was

@@ -80,7 +80,7 @@ def test_nothing_new_is_one_and_the_same_plan():
     snapshot = snapshot_of(CLUSTER, [job("a")], {"a": {"n0": 2}})
     for policy in (Policy(), Policy(order=Waking()), Policy(order=Waking(), size=Said())):
         assert policy.decide(snapshot) is snapshot.unchanged
-    assert snapshot.unchanged == Plan(snapshot.target)
+    assert snapshot.unchanged == Plan()
 
 
 def test_notes_make_a_plan_of_their_own():

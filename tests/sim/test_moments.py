@@ -42,7 +42,7 @@ class Sleepy:
         plan = Policy("fifo").decide(snapshot)
         self.asked.append(snapshot.now_s)
         wakes = tuple((job_id, snapshot.now_s + self.after_s) for job_id in plan.allocations())
-        return Plan(plan.kept, plan.changes, wakes)
+        return Plan(plan.changes, wakes)
 
 
 def simulator(jobs, policy="fifo", gpus=1, **more):
@@ -166,7 +166,7 @@ def test_learned_policies_say_what_they_left_to_others():
     class Lazy(Policy):
         def decide(self, snapshot):
             plan = super().decide(snapshot)
-            return Plan(plan.kept, plan.changes, notes={"fallback": "drf"} if snapshot.now_s < 5 else {})
+            return Plan(plan.changes, notes={"fallback": "drf"} if snapshot.now_s < 5 else {})
 
     result = simulator([Job("a", 0.0, 1, 10.0), Job("b", 4.0, 1, 5.0)], Lazy("lazy")).run()
     assert result.left_to == {"drf": 2}

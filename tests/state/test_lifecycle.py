@@ -36,7 +36,7 @@ def held(cpus=3.0):
 def yard_in(state):
     """A yard whose one job is in this state."""
     plans = iter([{"a": held()}, {"a": None}])
-    yard = Yard(uniform_cluster(1, 4), lambda snapshot: Plan(snapshot.target, next(plans)))
+    yard = Yard(uniform_cluster(1, 4), lambda snapshot: Plan(next(plans)))
     yard.handle(JobSubmitted(0.0, Job("a", 0.0, 1, 100.0)))
     for _ in range([S.WAITING, S.RUNNING, S.STOPPING].index(state)):
         yard.handle(DecisionDue(1.0))
@@ -101,7 +101,7 @@ def test_only_a_job_with_processes_is_killed(state, kills):
 
 def test_a_change_of_cpus_is_a_change_to_the_same_state():
     plans = iter([{"a": held()}, {"a": held(cpus=4.0)}])
-    yard = Yard(uniform_cluster(1, 4), lambda snapshot: Plan(snapshot.target, next(plans)))
+    yard = Yard(uniform_cluster(1, 4), lambda snapshot: Plan(next(plans)))
     yard.handle(JobSubmitted(0.0, Job("a", 0.0, 1, 100.0)))
     yard.handle(DecisionDue(0.0))
     yard.handle(DecisionDue(5.0))

@@ -50,7 +50,7 @@ def on(**gpus):
 def yard_of(cluster, plans, *jobs, **rules):
     """A yard whose decisions are given: each takes the next plan."""
     turns = iter(plans)
-    yard = Yard(cluster, lambda snapshot: Plan(snapshot.target, next(turns)), Rules(**rules))
+    yard = Yard(cluster, lambda snapshot: Plan(next(turns)), Rules(**rules))
     for job in jobs:
         yard.handle(JobSubmitted(job.arrival_s, job))
     return yard

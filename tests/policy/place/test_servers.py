@@ -85,7 +85,7 @@ def test_a_job_whose_servers_fit_nowhere_is_refused():
 
 def test_plans_that_starve_servers_are_refused():
     starved = Allocation((Share("GPU-0", 2, 2, 4.0, 30.0),))
-    yard = Yard(uniform_cluster(1, 8), lambda snapshot: Plan(snapshot.target, {"a": starved}))
+    yard = Yard(uniform_cluster(1, 8), lambda snapshot: Plan({"a": starved}))
     yard.handle(JobSubmitted(0.0, Job("a", 0.0, 2, 60.0, profile=APART)))
     with pytest.raises(PlanError, match="less on GPU-0 than its workers and servers there need"):
         yard.handle(DecisionDue(0.0))
@@ -100,7 +100,7 @@ def test_servers_that_move_restart_the_job():
         shares = [Share(node, gpus, servers, 2.0 + servers, 10.0 + 5 * servers)]
         if not servers:
             shares.append(Share("GPU-1", 0, 1, 1.0, 5.0))
-        return Plan(snapshot.target, {"a": Allocation(tuple(shares))})
+        return Plan({"a": Allocation(tuple(shares))})
 
     yard = Yard(uniform_cluster(2, 8), decide)
     yard.handle(JobSubmitted(0.0, Job("a", 0.0, 1, 60.0, profile=APART)))

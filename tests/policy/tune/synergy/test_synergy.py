@@ -66,7 +66,7 @@ def yard_of(cluster, policy, jobs, held=None, restart_s=None):
 
     def decide(snapshot):
         if not snapshot.now_s:
-            return Plan(snapshot.target, first)
+            return Plan(first)
         return chosen.decide(replace(snapshot, still=False))  # what runs is not this policy's doing
 
     yard = Yard(cluster, decide, Rules(restart_s=restart_s))
