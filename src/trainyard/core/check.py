@@ -8,7 +8,6 @@ from trainyard.errors import PlanError
 from trainyard.model.allocation import Allocation
 from trainyard.model.job import Job
 from trainyard.model.tolerance import CPUS_GB
-from trainyard.state.record import Record
 from trainyard.state.snapshot import Snapshot
 
 
@@ -17,9 +16,8 @@ def check_plan(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) -> 
     of, target = snapshot.table.of, snapshot.target
     if len(changes) == 1:
         ((job_id, allocation),) = changes.items()
-        if allocation is not None and allocation.at >= 0 and job_id in of and job_id not in target:
-            if _fits(snapshot, of[job_id], allocation):
-                return  # the common case, looked at more quickly; what is wrong is said below
+        if allocation is not None and allocation.at >= 0 and _may_start(snapshot, job_id, allocation):
+            return  # the common case, looked at more quickly; what is wrong is said below
     room: Left = {}
     for job_id, allocation in changes.items():
         record = of.get(job_id)
@@ -35,12 +33,15 @@ def check_plan(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) -> 
             raise _over_allocated(snapshot.nodes.ids[at], room[at])
 
 
-def _fits(snapshot: Snapshot, record: Record, allocation: Allocation) -> bool:
-    """Whether a job that starts on one node, with a proportional share, has all that it must have."""
+def _may_start(snapshot: Snapshot, job_id: str, allocation: Allocation) -> bool:
+    """Whether a waiting job gets all that it must have, on one node, with a proportional share."""
+    record = snapshot.table.of.get(job_id)
+    if record is None or record.given:
+        return False
     job, free, at, gpus = record.job, snapshot.free, allocation.at, allocation.gpus
     share = allocation.shares[0]
     return (
-        0 <= gpus <= free.gpus[at]
+        0 < gpus <= free.gpus[at]
         and (gpus == record.gpus or job.least_gpus <= gpus <= job.most_gpus)
         and share.cpus <= free.cpus[at] + CPUS_GB
         and share.memory_gb <= free.memory_gb[at] + CPUS_GB

@@ -106,7 +106,7 @@ class Yard(Carrier):
         return as_objects(self.out)
 
     def snapshot(self, now_s: float) -> Snapshot:
-        """Return what a policy sees at this moment; it shares its parts with the yard, so fork it to keep it."""
+        """Return what a policy sees at this moment; it shares its parts with the yard: fork it to keep it."""
         if now_s != self._met_at:
             self._meet(now_s)
         view = self._view
@@ -228,8 +228,13 @@ class Yard(Carrier):
 
     def decide(self, now: float) -> None:
         """Ask the policy for a plan and make it the target."""
-        snapshot = self.snapshot(now)
-        changes, wake_s, _ = self._decide(snapshot)
+        if now != self._met_at:
+            self._meet(now)
+        snapshot = self._view
+        snapshot.now_s, snapshot.met = now, self._met
+        changes, wake_s, notes = self._decide(snapshot)
+        if notes:
+            snapshot.said = notes
         if changes:
             check_plan(snapshot, changes)
             self._apply(changes, now)

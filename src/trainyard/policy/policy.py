@@ -73,14 +73,9 @@ class Policy:
         if self._starts_only:
             Starts(self, draft).run()
             return NOTHING_SAID
-        view = draft.view
-        if self._gangs and len(view.nodes.types) == 1:
-            table = view.table
-            if table.gpus <= view.up_gpus:  # all fit
-                if Reselection(self, draft).run_all() if table.resized else start_all(self, draft):
-                    return NOTHING_SAID
-            if swap(self, draft):
-                return NOTHING_SAID
+        one_type = len(draft.view.nodes.types) == 1
+        if self._gangs and one_type and (start_all(self, draft) or swap(self, draft)):
+            return NOTHING_SAID
         selection = Reselection(self, draft)
         selection.run()
         return selection.notes

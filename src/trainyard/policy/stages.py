@@ -43,7 +43,7 @@ class Order(ABC):
         return ranked[greedy(demand[ranked], snapshot.up_gpus)]
 
     def wake_s(self, snapshot: Snapshot, changes: Changes) -> float:
-        """Return when the ranking may change by itself, if these changes are made and nothing else happens."""
+        """Return when the ranking may change by itself, if these changes are made and nothing else comes."""
         return inf
 
 
@@ -73,7 +73,7 @@ class Size(ABC):
             yield gpus
 
     def wake_s(self, snapshot: Snapshot, changes: Changes) -> float:
-        """Return when sizes may change by themselves, if these changes are made and nothing else happens."""
+        """Return when sizes may change by themselves, if these changes are made and nothing else comes."""
         return inf
 
 

@@ -11,7 +11,7 @@ from time import perf_counter
 
 import numpy as np
 
-from trainyard.core.instructions import DECIDE_AT, ENDED, RETUNE, START, STOP, ended
+from trainyard.core.instructions import DECIDE_AT, ENDED, RETUNE, STOP, ended
 from trainyard.core.watcher import Watcher
 from trainyard.core.yard import Yard
 from trainyard.errors import InputError, TrainyardError
@@ -209,8 +209,9 @@ class Simulator:
                 self._recorder.tell(record, do[3], do[4])
                 if self._watcher is not None:
                     self._watcher.ended(ended(*do[1:]))
-            elif what == START or what == RETUNE:
-                self._push(do[4], FINISH, record, record.start)
+            elif what <= RETUNE:  # or START
+                heappush(self._heap, (do[4], FINISH, self._pushed, record, record.start))
+                self._pushed += 1
             elif what == DECIDE_AT:
                 self._wake += 1
                 if self._round_s is None and do[2] < math.inf:

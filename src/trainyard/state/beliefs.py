@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from math import frexp
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,13 +16,13 @@ from trainyard.model.profile import Profile
 from trainyard.profiling.convergence import LEAST_POINTS, epochs_to_converge, fit_curve
 from trainyard.profiling.scaling import Formula, ScalingFit, fit_scaling
 from trainyard.state.jobs import Column
-from trainyard.state.observed import Ran
 from trainyard.state.snapshot import Snapshot
 
 C = Column
 MOST_SERVERS = 32  # of one job: what is tried out must end somewhere
 # Optimus: a job has converged when its loss fell by less than 5% of the largest over the last ten epochs.
 WINDOW, AT_REST, MOST_EPOCHS = 10, 0.05, 100
+MOST_FITS = 4096  # that are remembered
 UNKNOWN_EPOCHS = 20  # what is left of a job that has not told enough losses
 
 
@@ -128,37 +129,50 @@ class Learned(Beliefs):
         return self._speeds(row, *np.indices(shape).reshape(2, -1)).reshape(shape)
 
     def _speeds(self, row: int, gpus: Ints, servers: Ints) -> Floats:
-        """Fit speeds again only when the job has run at a new size, or twice as long as before."""
+        """Fit speeds again only when the job was seen to run at a new size or speed."""
         job, seen = self.snapshot.table.jobs[row], self.snapshot.seen(row)
-        book = self.snapshot.observed.speeds
-        basis = (gpus.size, *[(size, frexp(seconds)[1]) for size, (seconds, _) in seen.items()])
-        known = book.get(job.job_id)
-        if known is not None and known[0] == basis:
-            return known[1]
-        speeds: Floats = gpus.astype(np.float64)
-        if seen:
-            some = gpus > 0
-            speeds[some] = _fit(job, seen).speed(gpus[some], servers[some])
-        book[job.job_id] = (basis, speeds)
+        rates = tuple((size, _rounded(samples / seconds)) for size, (seconds, samples) in seen.items())
+        key = job.kind, gpus.size, int(servers.max(initial=0)), rates
+        book: dict[object, Floats] = _book(self.snapshot, "speeds")
+        speeds = book.get(key)
+        if speeds is None:
+            speeds = book[key] = gpus.astype(np.float64)
+            if rates:
+                some = gpus > 0
+                speeds[some] = _fit(job, rates).speed(gpus[some], servers[some])
         return speeds
 
     def _left(self, job_id: str, samples: Floats, losses: Floats, epoch: float, done: float) -> float:
         """Samples until the loss comes to rest; with too few losses to tell, some more epochs."""
         if len(losses) < LEAST_POINTS:
             return UNKNOWN_EPOCHS * epoch
-        book = self.snapshot.observed.loss_fits
-        known = book.get(job_id)
-        if known is None or known[0] != len(losses):
+        book: dict[object, int] = _book(self.snapshot, "losses")
+        key = job_id, len(losses), float(samples[-1]), float(losses[-1])
+        epochs = book.get(key)
+        if epochs is None:
             curve = fit_curve(samples / epoch, losses / float(losses.max()))
-            known = book[job_id] = (len(losses), epochs_to_converge(curve, WINDOW, AT_REST, MOST_EPOCHS))
-        return max(known[1] * epoch - done, epoch)
+            epochs = book[key] = epochs_to_converge(curve, WINDOW, AT_REST, MOST_EPOCHS)
+        return max(epochs * epoch - done, epoch)
 
 
-def _fit(job: Job, seen: Ran) -> ScalingFit:
+def _book(snapshot: Snapshot, name: str) -> dict[object, Any]:
+    """What was fitted so far, so that nothing is fitted twice; a full book is begun anew."""
+    book: dict[object, Any] = snapshot.caches.setdefault(name, {})
+    if len(book) > MOST_FITS:
+        book.clear()
+    return book
+
+
+def _rounded(rate: float) -> float:
+    """A speed without the last digits, in which equal speeds differ by rounding."""
+    return float(f"{rate:.9g}")
+
+
+def _fit(job: Job, rates: Sequence[tuple[tuple[int, int], float]]) -> ScalingFit:
     """Fit speeds to the sizes a job has run at."""
     profile = job.profile or Profile()
     sync = profile.sync
     kind: Formula = "ring" if sync is None or sync.kind != "ps" else sync.mode
-    workers, servers = np.array(list(seen), dtype=np.int64).T
-    seconds, samples = np.array(list(seen.values()), dtype=np.float64).T
-    return fit_scaling(kind, profile.batch, profile.scaling, workers, servers, samples / seconds)
+    workers, servers = np.array([size for size, _ in rates], dtype=np.int64).T
+    speeds = np.array([rate for _, rate in rates], dtype=np.float64)
+    return fit_scaling(kind, profile.batch, profile.scaling, workers, servers, speeds)

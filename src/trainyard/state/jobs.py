@@ -1,4 +1,4 @@
-"""The job table: active jobs, one record each, and the same numbers as columns for code that thinks in arrays."""
+"""The job table: active jobs, one record each, and the same numbers as columns for code on arrays."""
 
 from __future__ import annotations
 

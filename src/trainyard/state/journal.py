@@ -1,4 +1,4 @@
-"""Which jobs changed, one entry after the other: whoever keeps something sorted or summed catches up from it."""
+"""Which jobs changed, one entry after the other: what is kept sorted or summed catches up from it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Journal:
         return self.base + len(self.entries)
 
     def since(self, version: int) -> list[Record] | None:
-        """Return who changed after that version, in order and perhaps repeatedly; None if that is forgotten."""
+        """Return who changed after that version, in order, perhaps repeatedly; None if it is forgotten."""
         return self.entries[version - self.base :] if version >= self.base else None
 
     def trim(self) -> None:

@@ -18,9 +18,6 @@ class Observed:
         self._ran: dict[str, Ran] = {}
         self._losses: dict[str, list[tuple[float, float]]] = {}  # -> samples done, loss
         self.type_s: dict[str, list[float]] = {}  # -> seconds on each GPU type, up to the last stop
-        # What was learnt from them, with what it was learnt from, so that nothing is fitted twice.
-        self.speeds: dict[str, tuple[object, Floats]] = {}  # by size
-        self.loss_fits: dict[str, tuple[int, int]] = {}  # -> number of losses, epochs to converge
 
     def ran(self, job_id: str, size: tuple[int, int], seconds: float, samples: float) -> None:
         """A job ran at this size for some seconds and did some samples."""
@@ -42,8 +39,6 @@ class Observed:
         self._ran.pop(job_id, None)
         self._losses.pop(job_id, None)
         self.type_s.pop(job_id, None)
-        self.speeds.pop(job_id, None)
-        self.loss_fits.pop(job_id, None)
 
     def seen(self, job_id: str, now: tuple[tuple[int, int], float, float] | None) -> Ran:
         """Return all sizes a job has run at; `now` is (size, seconds, samples) of its present run."""
@@ -69,7 +64,6 @@ class Observed:
         twin._ran = {job_id: sizes.copy() for job_id, sizes in self._ran.items()}
         twin._losses = {job_id: list(told) for job_id, told in self._losses.items()}
         twin.type_s = dict(self.type_s)
-        twin.speeds, twin.loss_fits = dict(self.speeds), dict(self.loss_fits)
         return twin
 
 

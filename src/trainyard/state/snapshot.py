@@ -6,6 +6,7 @@ It is a view of the core's own state, without a copy: whoever decides reads it a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -43,6 +44,7 @@ class Snapshot:
     observed: Observed = field(default_factory=Observed)
     freed: int = 0  # rises whenever a job gives something back, or a node comes or goes
     placed: int = 0  # rises with every change of the target, and when a node comes or goes
+    said: Mapping[str, Any] = field(default_factory=dict)  # notes of the last plan that had any
     # What stages keep between decisions to be quicker; without it they decide the same.
     caches: dict[object, Any] = field(default_factory=dict)
     up_gpus: int = field(init=False)  # GPUs of all nodes that are up

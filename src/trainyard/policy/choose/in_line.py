@@ -7,6 +7,7 @@ ones take the places of the last running ones.
 from __future__ import annotations
 
 from trainyard.policy.choose.lines import lines_of
+from trainyard.policy.choose.reselect import Reselection
 from trainyard.policy.draft import Draft
 from trainyard.policy.order.by_key import SteadyOrder
 from trainyard.policy.stages import Stages
@@ -15,6 +16,11 @@ from trainyard.state.record import Record
 
 def start_all(policy: Stages, draft: Draft) -> bool:
     """Draft that all waiting jobs start; False, and nothing drafted, if one finds no place."""
+    table = draft.view.table
+    if table.gpus > draft.view.up_gpus:
+        return False
+    if table.resized:
+        return Reselection(policy, draft).run_all()
     for record in draft.view.waiting:
         if not _put(policy, draft, record):
             draft.undo()
@@ -23,7 +29,7 @@ def start_all(policy: Stages, draft: Draft) -> bool:
 
 
 def swap(policy: Stages, draft: Draft) -> bool:
-    """Draft who stops and who starts; False, and nothing drafted, if jobs cannot stand in line or be placed."""
+    """Draft who stops and who starts; False, and nothing drafted, if they cannot stand in line or be placed."""
     order, view = policy.order, draft.view
     if not isinstance(order, SteadyOrder):
         return False

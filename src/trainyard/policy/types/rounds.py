@@ -18,7 +18,6 @@ from trainyard.state.snapshot import Snapshot
 class Periodic(Joint):
     """A joint stage that is asked again at every multiple of `round_s`, as long as anything runs."""
 
-
     def __init__(self, round_s: float) -> None:
         if not round_s > 0:
             raise InputError(f"round_s is {round_s:g}; give seconds above 0")

@@ -88,7 +88,6 @@ class Market(Joint):
         bound, complete = stall.bound(costs, found.prices)
         found = found._replace(bound=min(bound, found.cost))
         mix[admitted] = found.mix
-        snapshot.caches[self] = found.prices
         return mix, {**_certificate(stall, costs, found), "bound_holds_for": "all" if complete else "listed"}
 
     def _costs(self, stall: Stall) -> Costs:
@@ -108,7 +107,8 @@ class Market(Joint):
 
     def _solve(self, stall: Stall, costs: Costs) -> Assignment:
         generator = np.random.default_rng((stall.snapshot.rules.seed, int(stall.snapshot.now_s)))
-        guess = stall.snapshot.caches.get(self)
+        said = stall.snapshot.said.get("prices", {})  # of the last decision: a good start for this one
+        guess = np.array([said[t] for t in stall.snapshot.nodes.types]) if said else None
         if self.engine == "category":
             found = search_sampled(costs, stall.rings(), self.samples or 64, generator)
             return found._replace(prices=clear(costs, stall.lists(costs), guess).prices)
