@@ -11,6 +11,7 @@ from hypothesis import settings
 
 from trainyard.cli.main import run
 from trainyard.core.validate import validate
+from trainyard.core.yard import Yard
 from trainyard.errors import InputError
 from trainyard.model.cluster import Cluster
 from trainyard.model.job import Job
@@ -23,6 +24,7 @@ from trainyard.policy.policy import Policy
 from trainyard.sim.clock import Simulator
 from trainyard.sim.failures import Failure
 from trainyard.sim.result import Result
+from trainyard.state.snapshot import Snapshot
 
 pytest.register_assert_rewrite("trace_checks")
 settings.register_profile("patient", deadline=None)  # a busy machine makes no test fail
@@ -50,6 +52,7 @@ SERVED = Profile(batch=64, compute=Compute(0.01, {"V100": 0.001}), sync=Sync("ps
 APART = dataclasses.replace(
     SERVED, worker=Demand(1.0, 8.0), server=Demand(0.5, 4.0), loss=Loss(0.1, 1.0, 0.2, 9e3)
 )
+EVENTS = ("submit", "finish", "stopped", "node_failed", "node_repaired", "decide")  # those of a simulation
 PROFILES = [None, None, zoo_profile("resnet50"), SERVED, APART]
 
 
@@ -114,15 +117,27 @@ def checked(
     """Simulate, and recompute the yard's books from scratch after every event."""
     chosen = parse_policy(policy) if isinstance(policy, str) else policy
     simulator = Simulator(cluster, list(jobs), chosen, Rules(**options), failures)
-    handle = simulator.yard.handle
-
-    def watched(event):
-        instructions = handle(event)
-        validate(simulator.yard)
-        return instructions
-
-    simulator.yard.handle = watched
+    for name in EVENTS:
+        _validated_after(simulator.yard, name)
     return simulator.run()
+
+
+def _validated_after(yard: Yard, name: str) -> None:
+    happen = getattr(yard, name)
+
+    def watched(*arguments, **more):
+        happen(*arguments, **more)
+        validate(yard)
+
+    setattr(yard, name, watched)
+
+
+def set_numbers(snapshot: Snapshot, job_id: str, **numbers: float) -> None:
+    """Set numbers of one job by hand, and let readers of its table notice."""
+    record = snapshot.table.of[job_id]
+    for name, value in numbers.items():
+        setattr(record, name, value)
+    snapshot.table.changed.entries.append(record)
 
 
 def finishes(result: Result) -> dict[str, float]:

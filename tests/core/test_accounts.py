@@ -157,9 +157,9 @@ def test_a_loss_is_kept_with_the_samples_done():
 
 def test_a_report_may_change_the_place_in_line():
     yard = yard_of([], Job("a", 0.0, 2, 100.0))
-    yard.waiting.journal = []
+    before = yard.snapshot(0.0).version
     yard.handle(ProgressReported(10.0, "a", 150.0))
-    assert yard.waiting.journal == ["a"]
+    assert yard.table.changed.since(before) == [yard.records["a"]]
 
 
 def test_nothing_observed_is_kept_of_a_job_that_is_over():
@@ -181,25 +181,26 @@ def test_time_on_each_type_is_kept_where_types_differ():
     assert yard.snapshot(8.0).observed.type_s == {}
 
 
-def test_nothing_moved_since_the_last_decision():
+def test_nothing_became_free_since_the_last_decision():
     yard = yard_of([{"a": held()}, {}, {}, {}, {"a": None}], Job("a", 0.0, 2, 100.0), Job("b", 0.0, 1, 9.0))
-    assert not yard.snapshot(0.0).still
-    yard.handle(DecisionDue(0.0))
-    assert yard.snapshot(0.0).still
-    yard.handle(ProgressReported(1.0, "a", 190.0))
-    assert yard.snapshot(1.0).still
+    freed = yard.snapshot(0.0).freed
+    for event in (DecisionDue(0.0), ProgressReported(1.0, "a", 190.0), JobCancelled(1.5, "b")):
+        yard.handle(event)
+        assert yard.snapshot(1.5).freed == freed
     for event in (NodeFailed(2.0, "GPU-0"), NodeRepaired(3.0, "GPU-0")):
         yard.handle(event)
-        assert not yard.snapshot(3.0).still
+        assert yard.snapshot(3.0).freed > freed
+        freed = yard.snapshot(3.0).freed
         yard.handle(DecisionDue(3.0))
-        assert yard.snapshot(3.0).still
+        assert yard.snapshot(3.0).freed == freed
 
 
-def test_an_end_is_a_move():
+def test_an_end_frees_something():
     yard = yard_of([{"a": held()}], Job("a", 0.0, 2, 100.0), Job("b", 0.0, 1, 9.0))
     yard.handle(DecisionDue(0.0))
+    freed = yard.snapshot(0.0).freed
     yard.handle(JobFinished(5.0, "a"))
-    assert not yard.snapshot(5.0).still
+    assert yard.snapshot(5.0).freed > freed
 
 
 def test_work_of_a_profiled_job_is_in_samples():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import pytest
 
 from conftest import APART
@@ -14,7 +16,7 @@ from trainyard.core.events import (
     NodeFailed,
     NodeRepaired,
 )
-from trainyard.core.instructions import Kill, Retune, Start, Stop, Wake
+from trainyard.core.instructions import DecideAt, Kill, Retune, Start, Stop
 from trainyard.core.validate import validate
 from trainyard.core.yard import Yard
 from trainyard.errors import InputError
@@ -23,7 +25,6 @@ from trainyard.model.cluster import Cluster, Node, uniform_cluster
 from trainyard.model.job import Job
 from trainyard.model.profile import Input, Profile
 from trainyard.model.rules import Rules
-from trainyard.state.jobs import Column
 
 
 def on(cpus=None, **gpus):
@@ -51,12 +52,12 @@ class Driven:
         validate(self.yard)
         return out
 
-    def decide(self, now, wakes=(), **changes):
-        self.plan = Plan(self.yard.target, changes, wakes)
+    def decide(self, now, wake_s=inf, **changes):
+        self.plan = Plan(changes, wake_s)
         return self.tell(DecisionDue(now))
 
-    def cell(self, job_id, column):
-        return float(self.yard.table.data[column, self.yard.table.row_of[job_id]])
+    def waiting(self):
+        return [record.job_id for record in self.yard.waiting]
 
 
 def four(*names, **fields):
@@ -111,7 +112,7 @@ def test_a_job_that_grows_stops_and_starts_again():
     assert yard.decide(10.0, a=on(n0=4)) == [Stop("a")]
     (start,) = yard.tell(JobStopped(12.0, "a"))
     assert start == Start("a", on(n0=4), 4.0, 12.0 + 3.0 + (200.0 - 20.0) / 4, 2.0)
-    assert (yard.cell("a", Column.RESTARTS), yard.yard.records["a"].preemptions) == (1.0, 0)
+    assert (yard.yard.records["a"].restarts, yard.yard.records["a"].preemptions) == (1, 0)
     causes = [change.cause for change in yard.yard.story.of("a")]
     assert causes[-4:] == ["started", "its workers change", "stopped and saved", "resumed"]
 
@@ -174,7 +175,7 @@ def test_what_was_planned_can_be_taken_back_before_it_starts():
     assert yard.decide(6.0, b=None) == []
     assert yard.yard.records["b"].preemptions == 0  # it never ran
     assert yard.tell(JobStopped(7.0, "a")) == []
-    assert list(yard.yard.waiting) == ["a", "b"]
+    assert yard.waiting() == ["a", "b"]
 
 
 def test_preemptions_and_restarts_are_counted():
@@ -183,10 +184,9 @@ def test_preemptions_and_restarts_are_counted():
         yard.decide(10.0 * k, a=on(n0=4))
         yard.decide(10.0 * k + 5, a=None)
         yard.tell(JobStopped(10.0 * k + 5, "a"))
-    assert yard.yard.records["a"].preemptions == 3
-    assert yard.cell("a", Column.RESTARTS) == 2.0
-    assert yard.cell("a", Column.ATTAINED) == 3 * 5 * 4.0
-    assert yard.cell("a", Column.EXECUTED) == 15.0
+    record = yard.yard.records["a"]
+    assert (record.preemptions, record.restarts) == (3, 2)
+    assert (record.attained, record.executed) == (3 * 5 * 4.0, 15.0)
     assert yard.yard.story.of("a")[-2].cause == "preempted"
 
 
@@ -207,11 +207,24 @@ def test_a_job_that_ends_while_it_is_replanned_ends_for_good():
     assert (yard.yard.pending, yard.yard.target, yard.yard.records) == ({}, {}, {})
 
 
-def test_wakes_are_for_the_future():
+@pytest.mark.parametrize("past_s", [4.0, 5.0])
+def test_wakes_are_for_the_future(past_s):
     yard = Driven(*four("a"))
-    _, wake = yard.decide(5.0, wakes=(("a", 4.0), ("a", 5.0), ("a", 5.5)), a=on(n0=4))
-    assert wake == Wake("a", 5.5)
-    assert yard.decide(6.0, wakes=(("a", 7.0),)) == [Wake("a", 7.0)]  # without any change, too
+    _, wake = yard.decide(5.0, wake_s=5.5, a=on(n0=4))
+    assert wake == DecideAt(5.5)
+    assert yard.decide(5.0, wake_s=past_s) == [DecideAt(inf)]  # that is over: no earlier wish holds either
+    assert yard.decide(6.0, wake_s=7.0) == [DecideAt(7.0)]  # without any change, too
+
+
+def test_a_wish_to_be_asked_again_is_said_once_and_replaces_the_one_before():
+    yard = Driven(*four("a"))
+    assert yard.decide(0.0) == []  # nothing was ever wished for
+    assert yard.decide(1.0, wake_s=9.0) == [DecideAt(9.0)]
+    assert yard.decide(2.0, wake_s=9.0) == []
+    assert yard.decide(3.0, wake_s=12.0) == [DecideAt(12.0)]
+    assert yard.decide(4.0, wake_s=8.0) == [DecideAt(8.0)]
+    assert yard.decide(5.0) == [DecideAt(inf)]
+    assert yard.decide(6.0) == []
 
 
 def test_a_node_that_fails_twice_is_down_once():
@@ -231,7 +244,7 @@ def test_a_failure_frees_what_the_gang_held_elsewhere():
     yard.decide(0.0, wide=on(n0=4, n1=2))
     yard.tell(NodeFailed(5.0, "GPU-1"))
     assert yard.yard.free.gpus == [4, 0]
-    assert list(yard.yard.waiting) == ["wide"]
+    assert yard.waiting() == ["wide"]
 
 
 def test_a_failure_leaves_others_alone():
@@ -246,7 +259,7 @@ def test_a_plan_for_a_node_that_fails_is_dropped():
     yard.decide(0.0, a=on(n0=4))
     yard.decide(5.0, a=None, b=on(n0=4))
     assert yard.tell(NodeFailed(6.0, "GPU-0")) == [Kill("a")]  # `b` never started: nothing to kill
-    assert list(yard.yard.waiting) == ["a", "b"]
+    assert yard.waiting() == ["a", "b"]
     assert yard.yard.snapshot(6.0).remaining_s().tolist() == [95.0, 100.0]  # saved when it was stopped
 
 

@@ -5,32 +5,29 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from trainyard.core.record import Record
 
 from conftest import SERVED
 from trainyard.core.progress import lr_factor, note_checkpoint, roll_back, settle
 from trainyard.model.allocation import Allocation, Share
 from trainyard.model.job import Job
-from trainyard.state.jobs import Column, JobTable
 from trainyard.state.lifecycle import State
 from trainyard.state.observed import Observed
+from trainyard.state.record import Record
 
-C = Column
 HELD = Allocation((Share("n0", 2, 1, 6.0, 32.0),))
 
 
 def running(remaining=1000.0, rate=2.0, since=10.0, *, began=10.0, saved=1000.0, **fields):
-    """A job that runs at a rate since some time, and the table it stands in."""
-    job = Job("a", 0.0, 2, 500.0, **fields)
-    record = Record(job, 1, 500.0, 0.0, 0.0, saved, State.RUNNING, HELD, run_since_s=began)
-    table, values = JobTable(), [0.0] * C.COUNT
-    values[C.REMAINING], values[C.RATE], values[C.SINCE] = remaining, rate, since
-    table.add(job, tuple(values))
-    return table, record
+    """A job that runs at a rate since some time."""
+    record = Record(Job("a", 0.0, 2, 500.0, **fields), 1, -1, (1000.0, 2.0, 500.0), 0.0, 0.0)
+    record.state, record.occupies = State.RUNNING, HELD
+    record.remaining, record.rate, record.since = remaining, rate, since
+    record.run_since_s, record.saved = began, saved
+    return record
 
 
-def numbers(table):
-    return [float(table.data[column, 0]) for column in (C.REMAINING, C.RATE, C.SINCE)]
+def numbers(record):
+    return [record.remaining, record.rate, record.since]
 
 
 @pytest.mark.parametrize(
@@ -44,15 +41,15 @@ def numbers(table):
     ],
 )
 def test_settling_counts_the_work_since_the_last_time(now, left, since):
-    table, record = running()
-    assert settle(table, Observed(), record, now) == left
-    assert numbers(table) == [left, 2.0, since]
+    record = running()
+    assert settle(Observed(), record, now) == left
+    assert numbers(record) == [left, 2.0, since]
 
 
 def test_settling_twice_counts_once():
-    table, record = running()
-    settle(table, Observed(), record, 20.0)
-    assert settle(table, Observed(), record, 20.0) == 980.0
+    record = running()
+    settle(Observed(), record, 20.0)
+    assert settle(Observed(), record, 20.0) == 980.0
 
 
 @pytest.mark.parametrize(
@@ -64,11 +61,11 @@ def test_settling_twice_counts_once():
     ],
 )
 def test_speeds_of_elastic_jobs_are_remembered(limits, occupies, seen):
-    table, record = running(**limits)
+    record = running(**limits)
     record.occupies = occupies
     observed = Observed()
-    settle(table, observed, record, 15.0)
-    settle(table, observed, record, 15.0)
+    settle(observed, record, 15.0)
+    settle(observed, record, 15.0)
     assert observed.seen("a", None) == seen
 
 
@@ -84,55 +81,55 @@ def test_speeds_of_elastic_jobs_are_remembered(limits, occupies, seen):
     ],
 )
 def test_checkpoints_come_at_multiples_after_the_start(now, saved):
-    table, record = running(checkpoint_s=30.0)
-    note_checkpoint(table, record, now)
+    record = running(checkpoint_s=30.0)
+    note_checkpoint(record, now)
     assert record.saved == saved
-    assert numbers(table) == [1000.0, 2.0, 10.0]  # nothing else changes
+    assert numbers(record) == [1000.0, 2.0, 10.0]  # nothing else changes
 
 
 def test_a_job_that_saves_all_the_time_loses_nothing():
-    table, record = running(checkpoint_s=0.0)
-    note_checkpoint(table, record, 33.0)
+    record = running(checkpoint_s=0.0)
+    note_checkpoint(record, 33.0)
     assert record.saved == 1000.0 - 2 * 23
 
 
 def test_a_checkpoint_before_the_rate_changed_was_noted_then():
-    table, record = running(since=50.0, began=10.0, saved=940.0, checkpoint_s=30.0)
-    note_checkpoint(table, record, 69.0)  # the last one was at 40 s, before the present rate
+    record = running(since=50.0, began=10.0, saved=940.0, checkpoint_s=30.0)
+    note_checkpoint(record, 69.0)  # the last one was at 40 s, before the present rate
     assert record.saved == 940.0
-    note_checkpoint(table, record, 71.0)
+    note_checkpoint(record, 71.0)
     assert record.saved == 1000.0 - 2 * 20
 
 
 def test_a_checkpoint_at_the_change_of_rate_counts_as_after_it():
-    table, record = running(remaining=900.0, since=40.0, saved=1000.0, checkpoint_s=30.0)
-    note_checkpoint(table, record, 41.0)
+    record = running(remaining=900.0, since=40.0, saved=1000.0, checkpoint_s=30.0)
+    note_checkpoint(record, 41.0)
     assert record.saved == 900.0
 
 
 def test_a_checkpoint_never_says_less_than_nothing():
-    table, record = running(remaining=10.0, checkpoint_s=30.0)
-    note_checkpoint(table, record, 40.0)
+    record = running(remaining=10.0, checkpoint_s=30.0)
+    note_checkpoint(record, 40.0)
     assert record.saved == 0.0
 
 
 def test_a_failure_takes_the_work_since_the_last_checkpoint():
-    table, record = running(checkpoint_s=30.0)
-    roll_back(table, record, 75.0)
-    assert numbers(table) == [880.0, 0.0, 75.0]
+    record = running(checkpoint_s=30.0)
+    roll_back(record, 75.0)
+    assert numbers(record) == [880.0, 0.0, 75.0]
 
 
 def test_a_job_that_was_stopping_has_saved_its_work():
-    table, record = running(remaining=777.0, saved=880.0, checkpoint_s=30.0)
+    record = running(remaining=777.0, saved=880.0, checkpoint_s=30.0)
     record.state = State.STOPPING
-    roll_back(table, record, 75.0)
-    assert numbers(table) == [777.0, 0.0, 75.0]
+    roll_back(record, 75.0)
+    assert numbers(record) == [777.0, 0.0, 75.0]
 
 
 @pytest.mark.parametrize(
     ("profile", "factor"), [(None, 1.5), (replace(SERVED, scaling="weak"), 1.5), (SERVED, 1.0)]
 )
 def test_the_learning_rate_grows_with_the_batch(profile, factor):
-    _, record = running(profile=profile)
+    record = running(profile=profile)
     record.trained_with = 4
     assert lr_factor(record, 6) == factor

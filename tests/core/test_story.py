@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trainyard.core import story as module
 from trainyard.core.story import Change, Story
 from trainyard.model.allocation import Allocation, Share
 from trainyard.sim.result import Segment, segments
@@ -45,6 +50,44 @@ def test_a_job_has_its_own_story():
 
 def test_an_empty_story():
     assert (len(Story()), list(Story()), Story().of("a")) == (0, [], [])
+
+
+@settings(max_examples=40)
+@given(st.lists(st.sampled_from(ROWS), max_size=40), st.integers(1, 9), st.integers(1, 5))
+def test_packed_or_not_a_story_tells_the_same(rows, block, often):
+    """However long blocks are and however often it is packed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "BLOCK", block)
+        packed = Story()
+        append = packed.append  # writers hold on to it
+        for i, row in enumerate(rows):
+            append(row)
+            if i % often == 0:
+                packed.pack()
+                assert len(packed) == i + 1
+    assert list(packed) == list(story_of(rows)) == [Change(*row) for row in rows]
+    for job_id in ("a", "b", "nobody"):
+        assert packed.of(job_id) == [Change(*row) for row in rows if row[1] == job_id]
+
+
+def test_a_story_is_packed_in_whole_blocks(monkeypatch):
+    monkeypatch.setattr(module, "BLOCK", 3)
+    story = Story()
+    for i, row in enumerate(ROWS):
+        story.append(row)
+        story.pack()
+        assert [len(block) for block in story._blocks] == [3] * ((i + 1) // 3)
+    assert len(story._cells) < module.WIDTH * module.BLOCK
+
+
+def test_a_cause_is_stored_once(monkeypatch):
+    monkeypatch.setattr(module, "BLOCK", 2)
+    story = Story()
+    for row in ROWS * 2:
+        story.append(row)
+        story.pack()
+    assert story._causes == list(dict.fromkeys(row[4] for row in ROWS))
+    assert [change.cause for change in story] == [row[4] for row in ROWS * 2]
 
 
 def test_a_change_reads_as_a_line():

@@ -11,7 +11,6 @@ from trainyard.errors import TrainyardError
 from trainyard.model.allocation import Allocation, Plan, Share
 from trainyard.model.cluster import uniform_cluster
 from trainyard.model.job import Job
-from trainyard.state.jobs import Column
 from trainyard.state.lifecycle import State
 
 
@@ -34,15 +33,24 @@ def lose_a_record(yard):
 
 
 def swap_rows(yard):
-    yard.table.row_of |= {"a": 1, "b": 0}
+    a, b = yard.records["a"], yard.records["b"]
+    a.row, b.row = b.row, a.row
+
+
+def name_another_job(yard):
+    yard.table.jobs[0] = yard.table.jobs[1]
+
+
+def keep_a_copy(yard):
+    yard.table.records[2] = yard.table.records[2].copy()
 
 
 def wait_and_run(yard):
-    yard.waiting.add(1, "a")
+    yard.waiting.add(yard.records["a"])
 
 
 def forget_to_wait(yard):
-    yard.waiting.remove(3, "c")
+    yard.waiting.remove(yard.records["c"])
 
 
 def swap_places(yard):
@@ -66,15 +74,15 @@ def run_elsewhere(yard):
 
 
 def give_another_number(yard):
-    yard.table.data[Column.GIVEN, 0] = 3.0
+    yard.records["a"].given = 3
 
 
 def stand_still(yard):
-    yard.table.data[Column.RATE, 0] = 0.0
+    yard.records["a"].rate = 0.0
 
 
 def move_while_waiting(yard):
-    yard.table.data[Column.RATE, 1] = 1.0
+    yard.records["b"].rate = 1.0
 
 
 def forget_some_gpus(yard):
@@ -111,8 +119,10 @@ def occupy_more_than_there_is(yard):
 
 
 BROKEN = [
-    (lose_a_record, "table and records name the same jobs"),
+    (lose_a_record, "row of c"),
     (swap_rows, "row of a"),
+    (name_another_job, "row of b"),
+    (keep_a_copy, "row of c"),
     (wait_and_run, "every job waits or has a target"),
     (forget_to_wait, "every job waits or has a target"),
     (swap_places, "waiting jobs are in order of submission"),
@@ -146,7 +156,7 @@ def test_wrong_books_are_seen(break_, message):
 def test_a_gang_that_is_not_whole_is_seen():
     broken = yard()
     job = Job("a", 0.0, 4, 100.0)
-    broken.records["a"].job = job
+    broken.records["a"].job = broken.table.jobs[0] = job
     with pytest.raises(TrainyardError, match="gang of a is whole"):
         validate(broken)
 

@@ -187,8 +187,10 @@ def test_a_wrong_plan_fails_loudly(changes, message):
 
 
 def test_plans_know_what_runs():
-    plan = Plan({"a": on("n", 1), "b": on("n", 2)}, {"b": None, "c": on("n", 3)})
-    assert plan.allocations() == {"a": on("n", 1), "c": on("n", 3)}
+    plan = Plan({"b": None, "c": on("n", 3)})
+    target = {"a": on("n", 1), "b": on("n", 2)}
+    assert plan.allocations(target) == {"a": on("n", 1), "c": on("n", 3)}
+    assert target == {"a": on("n", 1), "b": on("n", 2)}
 
 
 def test_the_story_reads_well():

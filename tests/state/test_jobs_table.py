@@ -1,72 +1,139 @@
-"""The job table against a plain dictionary of rows."""
+"""The job table against a plain dictionary of records, and its columns against the records."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from conftest import APART
 from trainyard.model.job import Job
-from trainyard.state.jobs import Column, JobTable, Row
+from trainyard.state import journal
+from trainyard.state.jobs import Column, JobTable
+from trainyard.state.record import Record
 
 C = Column
 
+# Where the columns come from: a record, or the job that it is of.
+OF_RECORD = {
+    "SEQ": "seq",
+    "ARRIVAL": "arrival_s",
+    "GPUS": "gpus",
+    "TYPE": "type_index",
+    "TOTAL": "total",
+    "REFERENCE_RATE": "reference_rate",
+    "REMAINING": "remaining",
+    "RATE": "rate",
+    "SINCE": "since",
+    "GIVEN": "given",
+    "GIVEN_SINCE": "given_since",
+    "ATTAINED": "attained",
+    "EXECUTED": "executed",
+    "MET": "met",
+    "RESTARTS": "restarts",
+}
+OF_JOB = {"LEAST": "least_gpus", "MOST": "most_gpus", "WEIGHT": "weight"}
+CHANGING = ("remaining", "rate", "since", "given", "given_since", "attained", "executed", "restarts")
 
-def row_of_numbers(seq):
-    """A row in which every column has a value of its own."""
-    return tuple(1000.0 * seq + column for column in range(C.COUNT))
+
+def column_names():
+    return {name: number for name, number in vars(C).items() if name.isupper() and name != "COUNT"}
+
+
+def record_of_numbers(seq, gpus=None, **fields):
+    """A record in which every number has a value of its own."""
+    gpus = seq + 1 if gpus is None else gpus
+    job = Job(f"j{seq}", 0.0, gpus, 1.0, weight=1000.0 * seq + C.WEIGHT, **fields)
+    record = Record(job, seq, -1, (1.0, 1.0, 1.0), 0.0, 0.0)
+    for name, attribute in OF_RECORD.items():
+        if attribute not in ("seq", "gpus"):
+            setattr(record, attribute, 1000.0 * seq + getattr(C, name))
+    return record
+
+
+def values(record):
+    """What the columns should say of a record."""
+    told = [0.0] * C.COUNT
+    for names, source in ((OF_RECORD, record), (OF_JOB, record.job)):
+        for name, attribute in names.items():
+            told[getattr(C, name)] = float(getattr(source, attribute))
+    return told
 
 
 def filled(count):
     table = JobTable()
     for seq in range(count):
-        table.add(Job(f"j{seq}", 0.0, seq + 1, 1.0), row_of_numbers(seq))
+        table.add(record_of_numbers(seq))
     return table
 
 
 class Rows(RuleBasedStateMachine):
-    """Adds and removes rows at random, in a table and in a dictionary."""
+    """Adds, changes and removes rows at random, in a table and in a dictionary."""
 
     def __init__(self):
         super().__init__()
         self.table, self.model, self.seq = JobTable(), {}, 0
+        self.patch = pytest.MonkeyPatch()
+        self.patch.setattr(journal, "KEPT", 8)
+
+    def teardown(self):
+        self.patch.undo()
 
     @rule(gpus=st.integers(1, 9), cpus=st.sampled_from([None, 2.0]), many=st.sampled_from([1, 1, 1, 33]))
     def add(self, gpus, cpus, many):
         for _ in range(many):
             self.seq += 1
-            job = Job(f"j{self.seq}", 0.0, gpus, 1.0, cpus=cpus)
-            self.table.add(job, row_of_numbers(self.seq))
-            self.model[job.job_id] = (job, row_of_numbers(self.seq))
+            record = record_of_numbers(self.seq, gpus, cpus=cpus)
+            self.table.add(record)
+            self.model[record.job_id] = record
 
     @rule(data=st.data())
     def remove(self, data):
         if self.model:
             job_id = data.draw(st.sampled_from(sorted(self.model)))
-            self.table.remove(job_id)
-            del self.model[job_id]
+            record = self.model.pop(job_id)
+            self.table.remove(record)
+            assert record.row < 0
+
+    @rule(data=st.data(), name=st.sampled_from(CHANGING), number=st.integers(0, 9))
+    def change(self, data, name, number):
+        if self.model:
+            record = self.model[data.draw(st.sampled_from(sorted(self.model)))]
+            setattr(record, name, number)
+            self.table.changed.entries.append(record)
+
+    @rule()
+    def forget_what_changed(self):
+        self.table.changed.trim()
 
     @rule()
     def go_on_with_a_fork(self):
         old, self.table = self.table, self.table.fork()
-        for job_id in list(old.row_of)[::2]:
-            old.remove(job_id)
+        self.model = dict(self.table.of)
+        for record in old.records[::2]:
+            old.remove(record)
+        for record in old.records:
+            record.rate = -1.0
         old.data[:] = -1.0
+
+    @rule()  # columns that nobody asked for in between catch up with all of it
+    def look(self):
+        table = self.table
+        for record in self.model.values():
+            assert table.data[:, record.row].tolist() == values(record)
 
     @invariant()
     def same_rows(self):
-        table = self.table
-        assert len(table) == len(self.model)
-        assert set(table.row_of) == set(self.model)
-        for job_id, (job, values) in self.model.items():
-            row = table.row_of[job_id]
-            assert table.jobs[row] is job
-            assert tuple(table.data[:, row]) == values
-            assert [cells[row] for cells in table.cells] == list(values)
-        assert table.gpus == sum(job.gpus for job, _ in self.model.values())
-        assert table.particular == sum(job.cpus is not None for job, _ in self.model.values())
+        table, model = self.table, self.model
+        assert len(table) == len(model)
+        assert table.of == model
+        for record in model.values():
+            assert table.records[record.row] is record
+            assert table.jobs[record.row] is record.job
+        assert table.gpus == sum(record.gpus for record in model.values())
+        assert table.particular == sum(record.job.cpus is not None for record in model.values())
 
 
 TestRows = Rows.TestCase
@@ -74,56 +141,75 @@ TestRows.settings = settings(max_examples=15, stateful_step_count=25)
 
 
 def test_columns_are_numbered_without_gaps():
-    numbers = [value for name, value in vars(C).items() if name.isupper() and name != "COUNT"]
-    assert sorted(numbers) == list(range(C.COUNT))
+    assert sorted(column_names().values()) == list(range(C.COUNT))
+
+
+def test_every_column_is_a_number_of_the_record_or_of_its_job():
+    assert sorted([*OF_RECORD, *OF_JOB]) == sorted(column_names())
+    record = record_of_numbers(3, min_gpus=2, max_gpus=9)
+    assert len(set(values(record))) == C.COUNT  # all different, so that none can stand for another
+    table = JobTable()
+    table.add(record)
+    assert table.data[:, 0].tolist() == values(record)
 
 
 def test_the_last_row_takes_the_place_of_one_that_goes():
     table = filled(4)
-    table.remove("j1")
+    table.remove(table.of["j1"])
     assert [job.job_id for job in table.jobs] == ["j0", "j3", "j2"]
-    assert table.row_of == {"j0": 0, "j3": 1, "j2": 2}
-    assert table.column(C.GPUS).tolist() == [2.0, 3002.0, 2002.0]
-    table.remove("j2")
-    assert table.row_of == {"j0": 0, "j3": 1}
+    assert {job_id: record.row for job_id, record in table.of.items()} == {"j0": 0, "j3": 1, "j2": 2}
+    assert table.column(C.GPUS).tolist() == [1.0, 4.0, 3.0]
+    table.remove(table.of["j2"])
+    assert {job_id: record.row for job_id, record in table.of.items()} == {"j0": 0, "j3": 1}
+    assert table.column(C.GPUS).tolist() == [1.0, 4.0]
 
 
 def test_a_table_grows_past_its_first_size():
     table = filled(64)
-    before = table.data
-    assert before.shape == (C.COUNT, 64)
-    table.add(Job("more", 0.0, 1, 1.0), row_of_numbers(64))
-    assert table.data.shape == (C.COUNT, 128)
+    assert table.data.shape == (C.COUNT, 64)
+    table.add(record_of_numbers(64))
+    assert table.data.shape[1] > 64
     assert table.column(C.RATE).tolist() == [1000.0 * seq + C.RATE for seq in range(65)]
-    table.cells[C.RATE][64] = 7.0  # cells are views of the grown array, not of the old one
-    assert table.data[C.RATE, 64] == 7.0
 
 
-def test_a_column_is_a_view_of_the_rows_there_are():
+def test_records_are_the_truth():
     table = filled(2)
     table.column(C.RATE)[:] = 5.0
-    assert table.data[C.RATE, :3].tolist() == [5.0, 5.0, 0.0]
+    table.changed.entries += table.records
+    assert table.column(C.RATE).tolist() == [float(C.RATE), 1000.0 + C.RATE]
+    table.records[1].rate = 7.0
+    table.changed.entries.append(table.records[1])
+    assert table.column(C.RATE).tolist() == [float(C.RATE), 7.0]
 
 
 def test_a_fork_of_many_rows_has_all_of_them():
     table = filled(70)
     twin = table.fork()
-    assert twin.data.shape == (C.COUNT, 70)
-    twin.add(Job("more", 0.0, 1, 1.0), row_of_numbers(70))
+    twin.add(record_of_numbers(70))
     assert (len(twin), len(table)) == (71, 70)
     assert np.array_equal(twin.data[:, :70], table.data[:, :70])
 
 
+def test_a_fork_counts_on_from_the_same_sums():
+    table = filled(3)
+    table.resized = 2
+    twin = table.fork()
+    assert (twin.gpus, twin.particular, twin.resized) == (1 + 2 + 3, 0, 2)
+
+
 def test_jobs_with_demands_of_their_own_are_counted():
     table = JobTable()
-    for job_id, profile, memory_gb in (("plain", None, None), ("apart", APART, None), ("own", None, 9.0)):
-        table.add(Job(job_id, 0.0, 1, 1.0, profile=profile, memory_gb=memory_gb), row_of_numbers(0))
+    for seq, (profile, memory_gb) in enumerate([(None, None), (APART, None), (None, 9.0)]):
+        table.add(record_of_numbers(seq, 1, profile=profile, memory_gb=memory_gb))
     assert table.particular == 2
-    table.remove("apart")
+    table.remove(table.of["j1"])
     assert (table.particular, table.fork().particular) == (1, 1)
 
 
-def test_a_row_names_the_columns_in_their_order():
-    columns = {name.lower(): number for name, number in vars(Column).items() if name.isupper()}
-    assert columns.pop("count") == len(Row._fields)
-    assert [columns[name] for name in Row._fields] == list(range(len(Row._fields)))
+def test_a_copy_of_a_record_has_all_its_numbers_and_is_its_own():
+    record = record_of_numbers(5)
+    record.preemptions, record.first_start_s, record.stopping = 4, 2.0, True
+    twin = record.copy()
+    assert all(getattr(twin, name) == getattr(record, name) for name in Record.__slots__)
+    twin.rate, twin.row = 1.5, 9
+    assert (record.rate, record.row) == (5000.0 + C.RATE, -1)

@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from conftest import SERVED
-from trainyard.core.events import DecisionDue, JobFinished, JobStopped, JobSubmitted, NodeFailed, NodeRepaired
+from trainyard.core.events import (
+    DecisionDue,
+    JobFinished,
+    JobStopped,
+    JobSubmitted,
+    NodeFailed,
+    NodeRepaired,
+    ProgressReported,
+)
 from trainyard.core.yard import Yard
 from trainyard.model.allocation import Allocation, Plan, Share
 from trainyard.model.cluster import Cluster, GpuType, Node, uniform_cluster
@@ -79,9 +87,13 @@ def test_no_work_is_done_while_a_job_starts():
 
 
 @pytest.mark.parametrize("now_s", [10.0, 12.0, 30.0, 143.0, 1e6])
-def test_one_job_at_a_time_gives_the_same_seconds(now_s):
+def test_one_job_at_a_time_gives_the_same_numbers(now_s):
     snapshot = two_jobs(start_s=6.0).snapshot(now_s)
-    assert [snapshot.remaining_s_of(row) for row in (0, 1)] == snapshot.remaining_s().tolist()
+    records = snapshot.table.records
+    assert [record.remaining_at(now_s) for record in records] == snapshot.remaining_samples().tolist()
+    assert [record.remaining_s(now_s) for record in records] == snapshot.remaining_s().tolist()
+    assert [record.attained_gpu_s(now_s) for record in records] == snapshot.attained_gpu_s().tolist()
+    assert [record.executed_s(now_s) for record in records] == snapshot.executed_s().tolist()
 
 
 def test_service_counts_from_the_plan_on():
@@ -142,16 +154,24 @@ def test_rows_of_waiting_jobs_are_in_order_of_submission():
 def test_a_fork_can_be_changed():
     yard = two_jobs()
     snapshot = yard.snapshot(20.0)
+    snapshot.caches["x"] = 1
+    version = snapshot.version
     twin = snapshot.fork()
-    assert twin.unchanged.kept == snapshot.target
-    twin.table.remove("a")
-    twin.waiting.remove(2, "b")
+    assert (twin.target, twin.caches) == (snapshot.target, {})
+    b = twin.table.of["b"]
+    assert list(twin.waiting) == [b]  # its queue holds its own records
+    b.remaining = 1.0
+    twin.table.changed.entries.append(b)
+    assert twin.remaining_samples().tolist() == [185.0, 1.0]
+    twin.table.remove(twin.table.of["a"])
+    twin.waiting.remove(b)
     twin.free.add(0, 1, 3.0, 16.0)
     twin.observed.ran("b", (1, 0), 1.0, 1.0)
-    twin.notes["x"] = twin.remaining_s()
+    twin.caches["x"] = 2
     del twin.target["a"]
-    assert (len(snapshot.table), list(snapshot.waiting), list(snapshot.target)) == (2, ["b"], ["a"])
-    assert (snapshot.free.gpus, snapshot.notes) == ([3, 3], {})
+    assert ([r.job_id for r in snapshot.waiting], list(snapshot.target)) == (["b"], ["a"])
+    assert (len(snapshot.table), snapshot.remaining_samples().tolist()) == (2, [185.0, 40.0])
+    assert (snapshot.free.gpus, snapshot.caches, snapshot.version) == ([3, 3], {"x": 1}, version)
     assert snapshot.observed.seen("b", None) == {}
     assert (twin.now_s, twin.up_gpus, twin.met, twin.rules) == (20.0, 8, snapshot.met, snapshot.rules)
 
@@ -207,3 +227,46 @@ def test_a_job_without_a_type_accepts_any():
     yard = yard_of(TWO, [], Job("a", 0.0, 1, 1.0))
     assert yard.table.data[Column.TYPE, 0] == -1.0
     assert yard.table.data[Column.WEIGHT, 0] == 1.0
+
+
+def test_a_snapshot_counts_what_is_placed_and_what_is_given_back():
+    """Who keeps something between decisions sees from these numbers whether it still holds."""
+    plans = [{"a": on(f=2)}, {}, {"b": on(s=1)}, {"a": None}]
+    yard = yard_of(TWO, plans, Job("a", 0.0, 2, 100.0), Job("b", 0.0, 1, 40.0))
+
+    def counts():
+        snapshot = yard.snapshot(9.0)
+        return snapshot.placed, snapshot.freed
+
+    assert counts() == (0, 0)
+    yard.handle(DecisionDue(0.0))
+    assert counts() == (1, 0)
+    yard.handle(DecisionDue(1.0))  # nothing changes
+    assert counts() == (1, 0)
+    yard.handle(DecisionDue(2.0))
+    assert counts() == (2, 0)
+    yard.handle(DecisionDue(3.0))
+    assert counts() == (3, 1)
+    yard.handle(JobStopped(4.0, "a"))  # it was given back when the plan was made
+    assert counts() == (3, 1)
+    yard.handle(JobFinished(5.0, "b"))
+    assert counts() == (4, 2)
+    for event in (NodeFailed(6.0, "f"), NodeRepaired(7.0, "f")):
+        yard.handle(event)
+    assert counts() == (6, 4)
+
+
+def test_every_change_of_a_job_is_a_new_version():
+    yard = two_jobs()
+    seen = [yard.snapshot(10.0).version]
+    for event in (
+        JobSubmitted(11.0, Job("c", 11.0, 1, 1.0)),
+        ProgressReported(12.0, "b", 30.0),
+        DecisionDue(13.0),
+        JobFinished(13.0, "a"),
+    ):
+        yard.handle(event)
+        seen.append(yard.snapshot(13.0).version)
+    assert seen == sorted(set(seen))
+    yard.handle(DecisionDue(14.0))  # which changes nothing
+    assert yard.snapshot(14.0).version == seen[-1]
