@@ -13,7 +13,6 @@ from trainyard.model.cluster import Cluster
 from trainyard.model.job import Job
 from trainyard.model.rules import Rules
 from trainyard.model.speed import SpeedModel
-from trainyard.policy.choose.reselect import Reselection
 from trainyard.policy.policy import Policy
 from trainyard.policy.size.dl2.stage import settled
 from trainyard.policy.stages import Size, Sizes
@@ -95,7 +94,7 @@ class Episode:
             snapshot = simulator.yard.snapshot(simulator.now_s)
             if len(snapshot.table):
                 self.slots += 1
-                return snapshot, Reselection(self.policy, self.policy.tune.ground(snapshot)).ranked()
+                return snapshot, self.policy.ranked(snapshot)
             simulator.decide()
         return None
 

@@ -16,7 +16,6 @@ import numpy as np
 from trainyard.learn.episode import Scenario
 from trainyard.model.allocation import Allocation
 from trainyard.model.arrays import Floats, Ints, Mask
-from trainyard.policy.choose.reselect import Reselection
 from trainyard.policy.policy import Policy
 from trainyard.policy.size.dl2.arrays import ACTIONS, Singles
 from trainyard.policy.size.dl2.features import Features, ahead
@@ -52,7 +51,7 @@ def watch(scenario: Scenario, teacher: Policy, learner: Policy | None = None) ->
     while simulator.advance():
         snapshot = simulator.yard.snapshot(simulator.now_s)
         if len(snapshot.table):
-            ranked = Reselection(learner, learner.tune.ground(snapshot)).ranked()
+            ranked = learner.ranked(snapshot)
             sizes = sizes_of(snapshot, ranked, teacher.decide(snapshot).allocations(snapshot.target))
             yield Moment(snapshot, ranked, scenario.slot_s, sizes)
         simulator.decide()

@@ -26,11 +26,11 @@ from trainyard.model.cluster import Cluster, NodeTable
 from trainyard.model.job import Job
 from trainyard.model.profile import Profile
 from trainyard.model.speed import Sensitivity, SpeedModel
-from trainyard.policy.choose.reselect import Reselection
 from trainyard.policy.policy import Policy
 from trainyard.policy.stages import Sizes
-from trainyard.state.jobs import Column, JobTable, Row
+from trainyard.state.jobs import Column, JobTable
 from trainyard.state.queue import Queue
+from trainyard.state.record import Record
 from trainyard.state.room import Room
 from trainyard.state.snapshot import Snapshot
 
@@ -144,25 +144,25 @@ class _Book:
                 raise here.error(f"job '{job_id}' {what}; every job must have exactly one", "job_id")
             check_remaining(job, entry, here)
             gets[job_id] = entry["workers"], entry.get("servers", 0)
-            self._row(table, job, seq, entry, now_s)
+            table.add(record := self._record(job, seq, entry, now_s))
             held = entry.get("held_workers", 0), entry.get("held_servers", 0)
             if held[0]:  # where it sits makes no difference to what is seen
                 running[job_id] = Allocation((Share(self.nodes.ids[0], *held, 0.0, 0.0),))
             else:
-                waiting.add(seq, job_id)
+                waiting.add(record)
         free, up = Room.all_of(self.nodes), np.ones(len(self.nodes.ids), dtype=np.bool_)
         sensitivity = Sensitivity(self.cluster, self.speed)
         snapshot = Snapshot(now_s, self.nodes, self.speed, table, waiting, running, free, up, sensitivity)
-        ranked = Reselection(self.learner, snapshot).ranked()
+        ranked = self.learner.ranked(snapshot)
         numbers = [gets[table.jobs[row].job_id] for row in ranked.tolist()]
         sizes = Sizes(*np.array(numbers, dtype=np.int64).reshape(-1, 2).T)
         return Moment(snapshot, ranked, self.slot_s, sizes)
 
-    def _row(self, table: JobTable, job: Job, seq: int, entry: DecidedEntry, now_s: float) -> None:
-        total, rate, _ = self.speed.work(job)
-        left = entry.get("remaining_samples", entry.get("remaining_s", total / rate) * rate)
-        type_ = self.nodes.type_index[job.gpu_type] if job.gpu_type else -1
-        asked = seq, job.arrival_s, job.gpus, job.least_gpus, job.most_gpus, job.weight, type_
-        held, attained = entry.get("held_workers", 0), entry.get("attained_gpu_s", 0.0)
-        given = {"given": held, "given_since": now_s, "attained": attained}
-        table.add(job, Row(*asked, total, rate, remaining=left, since=now_s, **given))
+    def _record(self, job: Job, seq: int, entry: DecidedEntry, now_s: float) -> Record:
+        work = total, rate, _ = self.speed.work(job)
+        type_index = self.nodes.type_index[job.gpu_type] if job.gpu_type else -1
+        record = Record(job, seq, type_index, work, job.arrival_s, met=0.0)
+        record.remaining = entry.get("remaining_samples", entry.get("remaining_s", total / rate) * rate)
+        record.given, record.attained = entry.get("held_workers", 0), entry.get("attained_gpu_s", 0.0)
+        record.since = record.given_since = now_s
+        return record

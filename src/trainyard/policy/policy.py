@@ -8,6 +8,7 @@ from math import inf
 from typing import Any
 
 from trainyard.model.allocation import Plan
+from trainyard.model.arrays import Ints
 from trainyard.policy.choose.in_line import start_all, swap
 from trainyard.policy.choose.reselect import Reselection
 from trainyard.policy.choose.starts import Starts
@@ -67,6 +68,10 @@ class Policy:
         if not (changes or notes or self._wakes):
             return UNCHANGED
         return Plan(changes, min([wake_s(snapshot, changes) for wake_s in self._wakes], default=inf), notes)
+
+    def ranked(self, snapshot: Snapshot) -> Ints:
+        """Return the rows that sizes are chosen for, first come first."""
+        return Reselection(self, Draft(self.tune.ground(snapshot))).ranked()
 
     def _choose(self, draft: Draft) -> Mapping[str, Any]:
         """Draft the changes by the quickest way that the stages allow; return what they say of it."""

@@ -160,8 +160,8 @@ def _serve(waiting: dict[int, list[Stand]], heads: Heads, left: int, starts: lis
 
 def lines_of(order: SteadyOrder, snapshot: Snapshot) -> Lines:
     """Return the lines that the snapshot keeps for this order, up to date."""
-    lines = snapshot.caches.get(order)
+    lines: Lines | None = snapshot.caches.get(order)
     if lines is None:
         lines = snapshot.caches[order] = Lines(order)
     lines.catch_up(snapshot)
-    return lines  # type: ignore[no-any-return]
+    return lines

@@ -101,4 +101,5 @@ def _bound(line: int | None, token: float, now_s: float) -> float:
     """No key of the line is larger; what rounding may add is allowed for."""
     if line is None:
         return token * (1 + PART)
-    return max((token - now_s) * 2.0 ** (line / STEPS), 0.0) * (1 + PART) + PART * abs(now_s)
+    pace: float = 2.0 ** (line / STEPS)
+    return max((token - now_s) * pace, 0.0) * (1 + PART) + PART * abs(now_s)

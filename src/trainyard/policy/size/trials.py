@@ -39,7 +39,7 @@ class Explorer:
     def wake_s(self, snapshot: Snapshot, changes: Changes) -> float:
         """Return when the next job will have run for long enough at its size."""
         of, now_s, next_s = snapshot.table.of, snapshot.now_s, inf
-        for job_id, allocation in (snapshot.target | changes).items():
+        for job_id, allocation in {**snapshot.target, **changes}.items():
             job = of[job_id].job
             if allocation is not None and job.elastic:
                 began_s = now_s if job_id in changes else of[job_id].given_since
