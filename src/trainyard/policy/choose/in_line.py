@@ -29,7 +29,7 @@ def start_all(policy: Stages, draft: Draft) -> bool:
 
 
 def swap(policy: Stages, draft: Draft) -> bool:
-    """Draft who stops and who starts; False, and nothing drafted, if they cannot stand in line or be placed."""
+    """Draft who stops and who starts; False, and nothing drafted, without lines or if one finds no place."""
     order, view = policy.order, draft.view
     if not isinstance(order, SteadyOrder):
         return False
