@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from trainyard.core.events import DecisionDue, JobSubmitted
 from trainyard.core.yard import Yard
@@ -10,6 +10,9 @@ from trainyard.model.allocation import Allocation, Plan, Share
 from trainyard.model.cluster import Cluster, GpuType, Node
 from trainyard.model.job import Job
 from trainyard.model.rules import Rules
+from trainyard.policy.choose.reselect import Reselection
+from trainyard.policy.choose.starts import Starts
+from trainyard.policy.draft import Draft
 from trainyard.policy.grammar import parse_policy
 from trainyard.state.snapshot import Snapshot
 
@@ -67,6 +70,24 @@ def snapshot_of(
 ) -> Snapshot:
     """What a policy sees of them."""
     return yard_of(cluster, jobs, held, **rules).snapshot(now_s)
+
+
+def drafted(
+    make: Callable[[Draft], Starts | Reselection], snapshot: Snapshot
+) -> dict[str, Allocation | None]:
+    """Run a choice on a draft of the snapshot; return the changes. The room is lent, and given back."""
+    draft, before = Draft(snapshot), room_of(snapshot)
+    make(draft).run()
+    changes = draft.close()
+    assert room_of(snapshot) == before
+    return changes
+
+
+def room_of(snapshot: Snapshot) -> tuple[object, ...]:
+    """All that is free, to compare with."""
+    free = snapshot.free
+    lists = (free.gpus, free.cpus, free.memory_gb, free.levels)
+    return *(tuple(numbers) for numbers in lists), free.total, free.plain
 
 
 def names(snapshot: Snapshot, rows: Iterable[int]) -> list[str]:

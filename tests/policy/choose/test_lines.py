@@ -1,5 +1,7 @@
 """Jobs in line: the quick way to choose gives what walking down the whole ranking gives."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 import numpy as np
@@ -7,12 +9,33 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from conftest import checked
-from trainyard.model.cluster import uniform_cluster
+from conftest import PROFILES, checked
+from policy_cases import nodes_of, yard_of
+from trainyard.core import yard as core
+from trainyard.core.events import (
+    DecisionDue,
+    JobCancelled,
+    JobFinished,
+    JobStopped,
+    JobSubmitted,
+    NodeFailed,
+    NodeRepaired,
+    ProgressReported,
+)
+from trainyard.core.instructions import Stop
+from trainyard.core.validate import validate
+from trainyard.core.yard import Yard
+from trainyard.model.cluster import Cluster, GpuType, Node, uniform_cluster
 from trainyard.model.job import Job
+from trainyard.model.rules import Rules
 from trainyard.policy.choose import lines as line
+from trainyard.policy.choose.lines import Lines, lines_of
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.order.by_key import KeyOrder
+from trainyard.policy.order.las import Las
+from trainyard.policy.order.srtf import Srtf
+from trainyard.state import journal
+from trainyard.state.lifecycle import State
 
 ORDERS = (
     "srtf",
@@ -34,7 +57,7 @@ LEVEL = [
 
 
 class Walked(KeyOrder):
-    """The same order, but keys of waiting jobs are not said to stay the same."""
+    """The same order, but under which nobody stands in line."""
 
     def __init__(self, order):
         self.order = order
@@ -42,8 +65,8 @@ class Walked(KeyOrder):
     def key(self, snapshot):
         return self.order.key(snapshot)
 
-    def wakes(self, snapshot, changes):
-        return self.order.wakes(snapshot, changes)
+    def wake_s(self, snapshot, changes):
+        return self.order.wake_s(snapshot, changes)
 
 
 @st.composite
@@ -55,14 +78,239 @@ def workloads(draw):
 
 @pytest.mark.parametrize("name", ORDERS)
 @settings(max_examples=25, deadline=None)
-@example(jobs=LEVEL, round_s=7.0, restart_s=0.0, last=1)
-@given(workloads(), st.sampled_from([None, 7.0]), st.sampled_from([0.0, 5.0]), st.sampled_from([1, 24]))
-def test_in_line_or_walked_down_the_same_jobs_run(name, jobs, round_s, restart_s, last):
+@example(jobs=LEVEL, round_s=7.0, restart_s=0.0, few=1)
+@given(workloads(), st.sampled_from([None, 7.0]), st.sampled_from([0.0, 5.0]), st.sampled_from([1, 8]))
+def test_in_line_or_walked_down_the_same_jobs_run(name, jobs, round_s, restart_s, few):
     policy = parse_policy(name)
     options = {"round_s": round_s, "restart_s": restart_s}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(line, "LAST", last)
+        patch.setattr(line, "FEW", few)
         quick = checked(uniform_cluster(3, 4), jobs, policy, **options)
     slow = checked(uniform_cluster(3, 4), jobs, replace(policy, order=Walked(policy.order)), **options)
     assert np.array_equal(quick.outcomes.finish_s, slow.outcomes.finish_s)
     assert np.array_equal(quick.outcomes.preemptions, slow.outcomes.preemptions)
+
+
+# -- any state that events may lead to --------------------------------------------------------------------
+
+# Slower GPUs than those that jobs are measured by, and nodes that gangs have to span.
+SLOW = Cluster("slow", tuple(Node(f"n{i}", "S", 4, 12.0, 240.0) for i in range(3)), {"S": GpuType("S", 0.4)})
+SIZES = (1, 1, 2, 2, 3, 4, 8)
+LENGTHS = (10.0, 10.0, 40.0, 300.0)
+
+
+def walked(order, snapshot):
+    """Who stops and who starts if all active jobs are sorted by key and then as submitted."""
+    records = snapshot.table.records
+    keys = [order.key_of(r, snapshot.now_s) if r.given else order.waiting_key(r) for r in records]
+    assert keys == order.key(snapshot).tolist()  # one by one or all at once
+    left, stops, starts = snapshot.up_gpus, set(), []
+    for _, _, record in sorted((key, r.seq, r) for key, r in zip(keys, records, strict=True)):
+        if record.gpus <= left:
+            left -= record.gpus
+            if not record.given:
+                starts.append(record)
+        elif record.given:
+            stops.add(record)
+    return stops, starts
+
+
+def check_bounds(order, lines, now_s):
+    """No job has a larger key than the bound of any that stands behind it in its line."""
+    for name, stands in lines.running.items():
+        keys = [order.key_of(record, now_s) for _, _, record in stands]
+        for i, (token, _, _) in enumerate(stands):
+            assert max(keys[: i + 1]) <= order.bound(name, token, now_s)
+
+
+class Driven:
+    """A yard that is led through random steps; each is a kind and a number that settles the rest."""
+
+    def __init__(self, policy, cluster, start_s, restart_s, now_s):
+        self.policy, self.now_s, self.submitted = parse_policy(policy), now_s, 0
+        self.order = self.policy.order
+        self.kept = Lines(self.order)
+        self.yard = Yard(cluster, self.decide, Rules(start_s=start_s, restart_s=restart_s))
+
+    def step(self, kind, number):
+        getattr(self, kind)(number)
+        validate(self.yard)
+
+    def decide(self, snapshot):
+        expected = walked(self.order, snapshot)
+        new = Lines(self.order)
+        new.catch_up(snapshot)
+        for lines in (new, lines_of(self.order, snapshot)):
+            stops, starts = lines.choose(snapshot)
+            assert (set(stops), starts) == expected
+            assert len(stops) == len(expected[0])
+            check_bounds(self.order, lines, snapshot.now_s)
+        return self.policy.decide(snapshot)
+
+    def look(self, _):
+        """Ask lines that were left alone for any number of steps."""
+        snapshot = self.yard.snapshot(self.now_s)
+        self.kept.catch_up(snapshot)
+        stops, starts = self.kept.choose(snapshot)
+        assert (set(stops), starts) == walked(self.order, snapshot)
+        stood = [
+            stand[2] for many in (self.kept.waiting, self.kept.running) for x in many.values() for stand in x
+        ]
+        assert sorted(stood, key=id) == sorted(snapshot.table.records, key=id)
+
+    def submit(self, number):
+        self.submitted += 1
+        profile = PROFILES[number % 4]
+        work = LENGTHS[number // 4 % len(LENGTHS)]
+        amount = {"duration_s": work} if profile is None else {"samples": 2000.0 * work}
+        job = Job(f"j{self.submitted}", self.now_s, SIZES[number % len(SIZES)], **amount, profile=profile)
+        self.yard.handle(JobSubmitted(self.now_s, job))
+
+    def due(self, _):
+        self.yard.handle(DecisionDue(self.now_s))
+
+    def swift(self, _):
+        """Decide, and confirm all stops at once."""
+        for instruction in self.yard.handle(DecisionDue(self.now_s)):
+            if isinstance(instruction, Stop):
+                self.yard.handle(JobStopped(self.now_s, instruction.job_id))
+
+    def wait(self, number):
+        self.now_s += (0.5, 3.0, 7.0, 40.0)[number % 4]
+
+    def stop(self, number):
+        self._tell(number, JobStopped, State.STOPPING)
+
+    def finish(self, number):
+        self._tell(number, JobFinished, State.RUNNING, State.STOPPING)
+
+    def cancel(self, number):
+        self._tell(number, JobCancelled, *State)
+
+    def report(self, number):
+        part = (0.0, 0.5, 0.99, 1.0)[number % 4]
+        self._tell(number // 4, lambda at, name: ProgressReported(at, name, part * self._left(name)), *State)
+
+    def fail(self, number):
+        self.yard.handle(NodeFailed(self.now_s, self.yard.nodes.ids[number % 3]))
+
+    def repair(self, number):
+        self.yard.handle(NodeRepaired(self.now_s, self.yard.nodes.ids[number % 3]))
+
+    def _tell(self, number, event, *states):
+        those = [r for r in self.yard.table.records if r.state in states]
+        if those:
+            self.yard.handle(event(self.now_s, those[number % len(those)].job_id))
+
+    def _left(self, name):
+        return self.yard.records[name].remaining_at(self.now_s)
+
+
+KINDS = (
+    ["submit"] * 4
+    + ["swift", "wait"] * 2
+    + ["due", "look", "stop", "finish", "cancel", "report", "fail", "repair"]
+)
+STEPS = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 200)), max_size=70)
+
+
+@pytest.mark.parametrize("name", ORDERS)
+@settings(max_examples=40, deadline=None)
+@given(
+    STEPS,
+    st.sampled_from([uniform_cluster(3, 4), SLOW]),
+    st.sampled_from([(0.0, 0.0), (5.0, 0.0), (2.0, 60.0)]),
+    st.sampled_from([0.0, 1e7]),
+    st.sampled_from([(1, 4), (8, 8192)]),
+)
+def test_lines_agree_with_a_walk_over_all_keys(name, steps, cluster, stalls, now_s, limits):
+    """Whatever came before: ties, stalls, jobs that wait for their nodes, other rates than asked for."""
+    few, kept = limits
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(line, "FEW", few)
+        patch.setattr(journal, "KEPT", kept)
+        patch.setattr(core, "KEPT", kept)
+        driven = Driven(name, cluster, *stalls, now_s)
+        for kind, number in [*steps, ("look", 0), ("swift", 0)]:
+            driven.step(kind, number)
+
+
+# -- by hand ----------------------------------------------------------------------------------------------
+
+
+def stood(lines):
+    """Who stands where, first to last."""
+    return [
+        {name: "".join(record.job_id for _, _, record in stands) for name, stands in which.items() if stands}
+        for which in (lines.waiting, lines.running)
+    ]
+
+
+JOBS = [
+    Job(name, 0.0, gpus, length) for name, gpus, length in [("a", 2, 90.0), ("b", 1, 20.0), ("c", 2, 30.0)]
+]
+
+
+def test_who_waits_stands_by_gpus_and_who_runs_by_its_end():
+    yard = yard_of(nodes_of(4), [*JOBS, Job("d", 0.0, 1, 5.0)], {"a": {"n0": 2}, "b": {"n0": 1}}, "srtf")
+    lines = lines_of(Srtf(), yard.snapshot(0.0))
+    assert stood(lines) == [{2: "c", 1: "d"}, {0: "ba"}]
+    yard.handle(JobFinished(5.0, "b"))
+    yard.handle(JobSubmitted(5.0, Job("e", 5.0, 2, 10.0)))
+    lines.catch_up(yard.snapshot(5.0))
+    assert stood(lines) == [{2: "ec", 1: "d"}, {0: "a"}]
+
+
+def test_a_job_that_was_given_gpus_but_has_not_started_stands_by_its_key():
+    yard = yard_of(
+        nodes_of(4), [Job("long", 0.0, 4, 100.0), Job("short", 0.0, 4, 5.0)], {"long": {"n0": 4}}, "srtf"
+    )
+    yard.handle(DecisionDue(1.0))  # `short` takes over as soon as `long` has stopped
+    assert stood(lines_of(Srtf(), yard.snapshot(1.0))) == [{4: "long"}, {None: "short"}]
+    yard.handle(JobStopped(2.0, "long"))
+    assert stood(lines_of(Srtf(), yard.snapshot(2.0))) == [{4: "long"}, {0: "short"}]
+
+
+def test_service_grows_alike_with_equal_gpus():
+    held = {"a": {"n0": 2}, "b": {"n0": 1}, "c": {"n0": 2}}
+    snapshot = yard_of(nodes_of(8), JOBS, held).snapshot(3.0)
+    assert stood(lines_of(Las(), snapshot)) == [{}, {2: "ac", 1: "b"}]
+    assert stood(lines_of(Las(threshold_s=(100.0,)), snapshot)) == [{}, {1: "abc"}]
+
+
+def test_lines_are_kept_with_the_snapshot_for_each_order():
+    snapshot = yard_of(nodes_of(4), JOBS).snapshot(0.0)
+    one, other = Srtf(), Srtf()
+    assert lines_of(one, snapshot) is lines_of(one, snapshot)
+    assert lines_of(one, snapshot) is not lines_of(other, snapshot)
+    assert lines_of(one, snapshot.fork()) is not lines_of(one, snapshot)
+
+
+@pytest.mark.parametrize("few", [1, 8])
+def test_nobody_is_looked_at_who_cannot_be_concerned(few, monkeypatch):
+    """The last of many running jobs gives way; the keys of those that end soon are not computed."""
+    monkeypatch.setattr(line, "FEW", few)
+    jobs = [Job(f"r{i}", 0.0, 1, 100.0 + i) for i in range(40)]
+    held = {job.job_id: {"n0": 1} for job in jobs}
+    snapshot = yard_of(nodes_of(40), [*jobs, Job("new", 0.0, 1, 50.0)], held).snapshot(1.0)
+    order, asked = Srtf(), []
+    monkeypatch.setattr(
+        order, "key_of", lambda record, now_s: asked.append(record.job_id) or record.remaining_s(now_s)
+    )
+    stops, starts = lines_of(order, snapshot).choose(snapshot)
+    assert ([r.job_id for r in stops], [r.job_id for r in starts]) == (["r39"], ["new"])
+    assert len(asked) <= few + 1
+
+
+def test_who_missed_too_much_starts_anew(monkeypatch):
+    monkeypatch.setattr(journal, "KEPT", 2)
+    yard = yard_of(nodes_of(4), JOBS)
+    snapshot = yard.snapshot(0.0)
+    lines = lines_of(Srtf(), snapshot)
+    yard.handle(JobCancelled(1.0, "b"))
+    yard.handle(ProgressReported(1.0, "a", 1.0))
+    snapshot.table.changed.entries += snapshot.table.records * 3
+    snapshot.table.changed.trim()
+    assert snapshot.table.changed.since(lines._read) is None
+    lines.catch_up(snapshot)
+    assert stood(lines) == [{2: "ac"}, {}]

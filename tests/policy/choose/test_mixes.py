@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
-from policy_cases import TYPES, names, snapshot_of, two_types
+from policy_cases import TYPES, drafted, names, snapshot_of, two_types
 from trainyard.model.cluster import Cluster, Node
 from trainyard.model.job import Job
 from trainyard.model.profile import Compute, Profile, Sync
 from trainyard.policy.choose.reselect import Reselection
+from trainyard.policy.draft import Draft
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.policy import Policy
 from trainyard.policy.types.joint import Joint
@@ -36,11 +39,12 @@ def job(name, gpus=2, **more):
 
 def selection(stage, jobs, held=None, order="srtf", cluster=None):
     policy = Policy(order=parse_policy(order).order, size=stage, place=stage)
-    return Reselection(policy, snapshot_of(cluster or two_types(), jobs, held))
+    return Reselection(policy, Draft(snapshot_of(cluster or two_types(), jobs, held)))
 
 
 def changes(*args, **more):
-    found = selection(*args, **more).run()
+    made = selection(*args, **more)
+    found = drafted(partial(Reselection, made.policy), made.snapshot)
     return {name: None if a is None else dict(a.workers) for name, a in found.items()}
 
 
@@ -102,7 +106,7 @@ def test_the_largest_part_is_placed_first():
     choice = made._choose(None)
     assert names(made.snapshot, choice.rows)[0] == "b"
     assert sorted(names(made.snapshot, choice.rows)) == ["a", "b", "c"]
-    assert choice.target[[made.table.row_of[name] for name in "abc"]].tolist() == [1.0, 3.0, 1.0]
+    assert choice.target[[made.table.of[name].row for name in "abc"]].tolist() == [1.0, 3.0, 1.0]
 
 
 def test_who_gets_nothing_is_not_placed():
@@ -146,8 +150,8 @@ def test_what_does_not_fit_waits_or_is_cut(stage):
 
 def test_what_is_placed_is_taken():
     made = selection(Settled(a=(0, 1), b=(0, 1)), [job("a", 1), job("b", 1)])
-    scratch = made.snapshot.free.copy()
-    made._put_mix(0, (0, 1), scratch)
-    assert scratch.gpus == [2, 1]
-    assert made._put_mix(1, (0, 2), scratch) is None
-    assert scratch.gpus == [2, 1]
+    assert made._put_mix(0, (0, 1))
+    assert made.draft.room.gpus == [2, 1]
+    assert not made._put_mix(1, (0, 2))
+    assert made.draft.room.gpus == [2, 1]
+    assert list(made.draft.close()) == ["a"]

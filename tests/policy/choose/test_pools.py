@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from conftest import set_numbers
 from policy_cases import snapshot_of, two_types
 from trainyard.model.job import Job
 from trainyard.policy.choose.pools import Pools
@@ -125,5 +126,5 @@ def test_who_asks_for_something_special_is_not_moved(more):
 
 def test_a_job_that_is_planned_but_does_not_run_yet_is_not_moved():
     made = pools(rigid("a"), held={"a": {"k": 2}}, restart_s=0.0)
-    made.snapshot.table.cells[10][0] = 0.0  # its rate
+    set_numbers(made.snapshot, "a", rate=0.0)
     assert made.take(0, 2) == HELD_OR_MIXED

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
-from policy_cases import names, nodes_of, snapshot_of, two_types
+from policy_cases import drafted, names, nodes_of, snapshot_of, two_types
 from trainyard.model.job import Job
 from trainyard.policy.choose.reselect import Reselection
+from trainyard.policy.draft import Draft
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.policy import Policy
 from trainyard.policy.stages import Size, Sizes
@@ -25,11 +27,12 @@ def elastic(name, gpus, least=1, most=8, duration_s=100.0):
 
 def selection(policy, cluster, jobs, held=None, now_s=0.0, **rules):
     chosen = parse_policy(policy) if isinstance(policy, str) else policy
-    return Reselection(chosen, snapshot_of(cluster, jobs, held, now_s, **rules))
+    return Reselection(chosen, Draft(snapshot_of(cluster, jobs, held, now_s, **rules)))
 
 
-def changes(*args, **more):
-    found = selection(*args, **more).run()
+def changes(policy, *args, **more):
+    chosen = parse_policy(policy) if isinstance(policy, str) else policy
+    found = drafted(partial(Reselection, chosen), snapshot_of(*args, **more))
     return {name: None if a is None else dict(a.workers) for name, a in found.items()}
 
 
@@ -40,7 +43,7 @@ class Given(Size):
         self.gpus, self.servers = gpus, servers
 
     def sizes(self, snapshot, ranked):
-        by_name = dict(zip(sorted(snapshot.table.row_of), self.gpus, strict=True))
+        by_name = dict(zip(sorted(snapshot.table.of), self.gpus, strict=True))
         gpus = np.array([by_name[name] for name in names(snapshot, ranked)], dtype=np.int64)
         return Sizes(gpus, None if self.servers is None else np.array(self.servers))
 
@@ -77,11 +80,15 @@ def test_a_job_that_finds_no_place_makes_room_for_those_behind_it():
 def test_jobs_that_ask_for_the_same_find_no_place_either():
     jobs = [job("r", 1), job("a", 2), job("b", 2), job("c", 2, cpus=6.0), job("d", 1)]
     made = selection("srtf", nodes_of(4), jobs, {"r": {"n0": 1}})
-    choice = made._choose(None)
-    row = made.table.row_of
-    assert names(made.snapshot, np.flatnonzero(made._alike(choice, row["a"], {}))) == ["a", "b", "c"]
-    assert names(made.snapshot, np.flatnonzero(made._alike(choice, row["a"], {"b": None}))) == ["a", "c"]
-    assert names(made.snapshot, np.flatnonzero(made._alike(choice, row["c"], {}))) == ["c"]
+    of = made.table.of
+
+    def alike(name):
+        return names(made.snapshot, np.flatnonzero(made._alike(of[name].row)))
+
+    assert alike("a") == ["a", "b", "c"]
+    assert alike("c") == ["c"]
+    made.draft.changes["b"] = None  # placed before
+    assert alike("a") == ["a", "c"]
 
 
 def test_sizes_that_stay_keep_their_nodes_and_others_move():
@@ -147,7 +154,7 @@ def test_running_jobs_come_first_where_nobody_may_be_stopped():
     jobs = [elastic("w", 1), elastic("x", 1), elastic("y", 1), elastic("z", 1)]
     made = selection("fifo+drf", nodes_of(4), jobs, {"z": {"n0": 1}, "x": {"n0": 1}})
     assert names(made.snapshot, made.ranked()) == ["x", "z", "w", "y"]
-    made.stay[made.table.row_of["z"]] = True
+    made.stay[made.table.of["z"].row] = True
     assert names(made.snapshot, made.ranked()) == ["z", "x", "w", "y"]
 
 

@@ -13,6 +13,7 @@ from policy_cases import fair, nodes_of, snapshot_of
 from trainyard.model.allocation import Allocation, Share
 from trainyard.model.job import Job
 from trainyard.policy.choose.reservation import Reservation
+from trainyard.policy.draft import Draft
 from trainyard.policy.place.pack import Pack
 from trainyard.policy.stages import Request
 
@@ -27,10 +28,15 @@ def reserved(cluster, jobs, held, now_s=0.0, started=None, **rules):
     """The reservation of the job `head`."""
     snapshot = snapshot_of(cluster, jobs, held, now_s, **rules)
     head = next(each for each in jobs if each.job_id == "head")
-    free = snapshot.free.copy()
-    for allocation in (started or {}).values():
-        free.take(snapshot.nodes.index, allocation.shares)
-    return Reservation(snapshot, Request(head, head.gpus), free, started or {}, Pack())
+    draft = Draft(snapshot)
+    for name, allocation in (started or {}).items():
+        draft.commit(Request(snapshot.table.of[name].job, allocation.gpus), allocation)
+    return Reservation(draft, Request(head, head.gpus), Pack())
+
+
+def allows(made, name, allocation):
+    """Whether this job may start beside the reservation."""
+    return made.allows(made.snapshot.table.of[name], allocation)
 
 
 def on_first(gpus):
@@ -56,7 +62,7 @@ def test_what_was_started_in_this_decision_ends_too():
     jobs = [job("runs", 2, 100.0), job("new", 1, 30.0), job("head", 2, 10.0)]
     made = reserved(FOUR, jobs, {"runs": {"n0": 2}}, started={"new": on_first(1)})
     assert made.start_s == 30.0
-    assert made.end_s("new", on_first(1)) == 30.0
+    assert made.end_s(made.snapshot.table.of["new"], on_first(1)) == 30.0
 
 
 def test_ends_count_from_now_and_from_the_end_of_a_stall():
@@ -70,28 +76,28 @@ def test_ends_count_from_now_and_from_the_end_of_a_stall():
 def test_a_head_that_never_fits_delays_nobody():
     made = reserved(FOUR, [job("head", 5, 10.0), job("other", 4, 1e6)], {})
     assert made.start_s == math.inf
-    assert made.allows("other", on_first(4))
+    assert allows(made, "other", on_first(4))
 
 
 @pytest.mark.parametrize(("duration_s", "allowed"), [(100.0, True), (100.5, False)])
 def test_who_ends_in_time_may_pass(duration_s, allowed):
     jobs = [job("runs", 2, 100.0), job("head", 4, 10.0), job("next", 2, duration_s)]
     made = reserved(FOUR, jobs, {"runs": {"n0": 2}})
-    assert made.allows("next", on_first(2)) is allowed
+    assert allows(made, "next", on_first(2)) is allowed
 
 
 def test_who_ends_late_may_use_what_the_head_leaves_once():
     jobs = [job("runs", 2, 100.0), job("head", 3, 10.0), job("a", 1, 500.0), job("b", 1, 500.0)]
     made = reserved(FOUR, jobs, {"runs": {"n0": 2}})
-    assert made.allows("a", on_first(1))
-    assert not made.allows("b", on_first(1))
+    assert allows(made, "a", on_first(1))
+    assert not allows(made, "b", on_first(1))
 
 
 def test_who_ends_in_time_takes_nothing_of_what_the_head_leaves():
     jobs = [job("runs", 2, 100.0), job("head", 3, 10.0), job("a", 1, 50.0), job("b", 1, 500.0)]
     made = reserved(FOUR, jobs, {"runs": {"n0": 2}})
-    assert made.allows("a", on_first(1))
-    assert made.allows("b", on_first(1))
+    assert allows(made, "a", on_first(1))
+    assert allows(made, "b", on_first(1))
 
 
 @pytest.mark.parametrize(
@@ -100,7 +106,7 @@ def test_who_ends_in_time_takes_nothing_of_what_the_head_leaves():
 def test_cpus_and_memory_beside_the_head_count_too(cpus, memory_gb, allowed):
     jobs = [job("runs", 2, 100.0), job("head", 3, 10.0), job("late", 1, 500.0)]
     made = reserved(FOUR, jobs, {"runs": {"n0": 2}})
-    assert made.allows("late", Allocation((Share("n0", 1, 0, cpus, memory_gb),))) is allowed
+    assert allows(made, "late", Allocation((Share("n0", 1, 0, cpus, memory_gb),))) is allowed
 
 
 def test_every_node_of_a_gang_counts():
@@ -109,9 +115,9 @@ def test_every_node_of_a_gang_counts():
     jobs = [job("runs", 1, 100.0), job("head", 3, 10.0), job("late", 2, 500.0), job("small", 1, 500.0)]
     made = reserved(cluster, jobs, {"runs": {"n0": 1}})
     assert made.beside.gpus == [0, 1]
-    assert not made.allows("late", fair(cluster, {"n0": 1, "n1": 1}))
+    assert not allows(made, "late", fair(cluster, {"n0": 1, "n1": 1}))
     assert made.beside.gpus == [0, 1]
-    assert made.allows("small", fair(cluster, {"n1": 1}))
+    assert allows(made, "small", fair(cluster, {"n1": 1}))
     assert made.beside.gpus == [0, 0]
 
 

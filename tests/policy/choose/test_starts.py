@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
-from policy_cases import nodes_of, snapshot_of, two_types, yard_of
-from trainyard.core.events import DecisionDue
+from policy_cases import drafted, nodes_of, snapshot_of, two_types, yard_of
+from trainyard.core.events import DecisionDue, JobSubmitted
 from trainyard.model.job import Job
 from trainyard.policy.choose.starts import Starts
 from trainyard.policy.grammar import parse_policy
@@ -18,7 +20,11 @@ def job(name, gpus, duration_s=100.0, **more):
 
 
 def started(policy, cluster, jobs, held=None):
-    return list(Starts(parse_policy(policy), snapshot_of(cluster, jobs, held)).run())
+    return list(starts(parse_policy(policy), snapshot_of(cluster, jobs, held)))
+
+
+def starts(policy, snapshot):
+    return drafted(partial(Starts, policy), snapshot)
 
 
 IN_TURN = [job("a", 2), job("b", 4), job("c", 1), job("d", 2), job("e", 1)]
@@ -60,13 +66,13 @@ def test_a_refused_job_does_not_count_as_taken_on_its_node():
     """`late` would sit on n0; as it must wait, `quick` finds n0 free and shares it with nobody."""
     jobs = [job("runs", 2), job("head", 4), job("late", 2, 200.0), job("quick", 2, 50.0)]
     snapshot = snapshot_of(nodes_of(2, 2), jobs, {"runs": {"n1": 2}})
-    chosen = Starts(parse_policy("fifo(fill=easy)"), snapshot).run()
+    chosen = starts(parse_policy("fifo(fill=easy)"), snapshot)
     assert {name: a.workers for name, a in chosen.items()} == {"quick": (("n0", 2),)}
 
 
 def test_the_snapshot_stays_as_it_is():
     snapshot = snapshot_of(nodes_of(4), [job("a", 1), job("b", 2), job("c", 1)])
-    assert list(Starts(parse_policy("fifo"), snapshot).run()) == ["a", "b", "c"]
+    assert list(starts(parse_policy("fifo"), snapshot)) == ["a", "b", "c"]
     assert snapshot.free.gpus == [4]
     assert snapshot.free.total == 4
     assert snapshot.free.cpus == [12.0]
@@ -74,7 +80,7 @@ def test_the_snapshot_stays_as_it_is():
 
 def test_no_gpu_is_given_twice():
     snapshot = snapshot_of(nodes_of(2, 2), [job("a", 1), job("b", 2), job("c", 1)])
-    chosen = Starts(parse_policy("fifo"), snapshot).run()
+    chosen = starts(parse_policy("fifo"), snapshot)
     assert {name: a.workers for name, a in chosen.items()} == {
         "a": (("n0", 1),),
         "b": (("n1", 2),),
@@ -100,7 +106,7 @@ def test_who_asks_for_what_was_not_found_is_not_looked_for_again():
     policy = Policy(order=parse_policy("fifo(fill=greedy)").order, place=place)
     jobs = [job("r0", 1), job("r1", 1), job("b", 2), job("c", 2), job("d", 1)]
     snapshot = snapshot_of(nodes_of(2, 2), jobs, {"r0": {"n0": 1}, "r1": {"n1": 1}})
-    assert list(Starts(policy, snapshot).run()) == ["d"]
+    assert list(starts(policy, snapshot)) == ["d"]
     assert place.asked == ["b", "d"]
 
 
@@ -114,10 +120,22 @@ def test_a_blocked_head_is_looked_for_again_when_something_ended():
     policy = Policy(place=place)
     jobs = [job("r0", 1), job("r1", 1), job("head", 2)]
     snapshot = snapshot_of(nodes_of(2, 2), jobs, {"r0": {"n0": 1}, "r1": {"n1": 1}})
-    for still, asked in ((False, 1), (True, 1), (False, 2)):
-        snapshot.still = still
-        assert Starts(policy, snapshot).run() == {}
+    for freed, asked in ((0, 1), (0, 1), (1, 2), (1, 2)):
+        snapshot.freed = freed
+        assert starts(policy, snapshot) == {}
         assert place.asked == ["head"] * asked
+
+
+def test_a_new_head_is_looked_for_though_nothing_ended():
+    """Under sjf a shorter job may come to the front; what was found of the other says nothing of it."""
+    place = Counted("require")
+    policy = Policy(order=parse_policy("sjf").order, place=place)
+    jobs = [job("r0", 1), job("r1", 1), job("head", 2)]
+    yard = yard_of(nodes_of(2, 2), jobs, {"r0": {"n0": 1}, "r1": {"n1": 1}})
+    assert starts(policy, yard.snapshot(0.0)) == {}
+    yard.handle(JobSubmitted(0.0, job("short", 1, 10.0)))
+    assert list(starts(policy, yard.snapshot(0.0))) == ["short"]
+    assert place.asked == ["head", "short"]  # and nothing is free for the head that was not before
 
 
 @pytest.mark.parametrize("policy", ["fifo", "fifo(fill=greedy)", "fifo(fill=easy)", "sjf"])
