@@ -67,7 +67,9 @@ class Policy:
             changes = self.tune.share(snapshot, changes)
         if not (changes or notes or self._wakes):
             return UNCHANGED
-        return Plan(changes, min([wake_s(snapshot, changes) for wake_s in self._wakes], default=inf), notes)
+        if not self._wakes:
+            return Plan(changes, inf, notes)
+        return Plan(changes, min([wake_s(snapshot, changes) for wake_s in self._wakes]), notes)
 
     def ranked(self, snapshot: Snapshot) -> Ints:
         """Return the rows that sizes are chosen for, first come first."""

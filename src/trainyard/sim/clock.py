@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from operator import attrgetter
 from time import perf_counter
@@ -82,6 +82,7 @@ class Simulator:
         self._recorder = Recorder()
         self._last_s = min(self.rules.until_s, sys.float_info.max)
         self._push_failure()
+        self._moments = self._steps()
 
     def run(self) -> Result:
         """Simulate until every job is done, or until the given time."""
@@ -91,8 +92,9 @@ class Simulator:
 
     def _run(self) -> float:
         """Step through time; return when it ended."""
-        while self.advance():
-            self.decide()
+        decide = self.decide
+        for _ in self._moments:
+            decide()
         if self._unfinished() and math.isinf(self.rules.until_s):
             stuck, record = next(iter(self.yard.records.items()))
             asked, there = record.gpus, self.yard.cluster.gpus
@@ -113,43 +115,50 @@ class Simulator:
 
     def advance(self) -> bool:
         """Go on to the next moment at which the policy has to decide; False if there is none any more."""
-        jobs, ended, last_s = len(self.jobs), self._recorder.ended, self._last_s
-        heap, arrivals, yard = self._heap, self._arrivals, self.yard
+        return next(self._moments, False)
+
+    def _steps(self) -> Iterator[bool]:
+        """Step through time, and stop at every moment at which the policy has to decide."""
+        jobs, ended, last_s, round_s = len(self.jobs), self._recorder.ended, self._last_s, self._round_s
+        heap, arrivals, progress = self._heap, self._arrivals, self._progress
+        happen, submit = self._happen, self.yard.submit
         while len(ended) < jobs:
             at = arrivals[self._next_arrival]
             if heap and heap[0][0] < at:
                 at = heap[0][0]
             if at > last_s:
-                break
+                return
             self.now_s, due = at, False
             while heap and heap[0][0] == at and heap[0][1] < ARRIVAL:
-                due |= self._happen(heappop(heap))
+                due |= happen(heappop(heap))
             while arrivals[self._next_arrival] == at:
-                yard.submit(at, self.jobs[self._next_arrival])  # only a decision starts it
+                submit(at, self.jobs[self._next_arrival])  # only a decision starts it
                 self._next_arrival += 1
                 due = True
             while heap and heap[0][0] == at:
-                due |= self._happen(heappop(heap))
-            if self._progress is not None:
-                self._progress(len(ended))
+                due |= happen(heappop(heap))
+            if progress is not None:
+                progress(len(ended))
             if due:
-                if self._round_s is None or self._round_begins(at, self._round_s):
-                    return True
-                self._note_levels(at)
-        return False
+                if round_s is None or self._round_begins(at, round_s):
+                    yield True
+                else:
+                    self._note_levels(at)
 
     def decide(self) -> None:
         """Ask the policy, and do what it says."""
-        at, round_s = self.now_s, self._round_s
+        at, round_s, yard = self.now_s, self._round_s, self.yard
         if self._watcher is not None:
-            self._watcher.deciding(self.yard.snapshot(at))
-        self.yard.decide(at)
-        if self.yard.out:
+            self._watcher.deciding(yard.snapshot(at))
+        yard.decide(at)
+        if yard.out:
             self._carry_out()
         # With no job running and nothing to come, another round would decide the same.
-        if round_s is not None and (self.yard.target or self._next_time() < math.inf):
+        if round_s is not None and (yard.target or self._next_time() < math.inf):
             self._plan_round(round(at / round_s) + 1, round_s)
-        self._note_levels(at)
+        running = len(yard.target)
+        levels = at, len(yard.records) - running, running, yard.up_gpus - yard.free.total
+        self._recorder.levels.extend(levels)
 
     def _note_levels(self, at: float) -> None:
         yard = self.yard
