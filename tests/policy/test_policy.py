@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ from trainyard.model.job import Job
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.order.fifo import Fifo
 from trainyard.policy.order.srtf import Srtf
-from trainyard.policy.policy import Policy
+from trainyard.policy.policy import UNCHANGED, Policy
 from trainyard.policy.stages import Order, Request, Size, Sizes
 from trainyard.policy.tune.proportional import Proportional
 
@@ -26,12 +28,12 @@ CLUSTER = nodes_of(4)
 class Waking(Srtf):
     """An order that wants to be asked again at 7."""
 
-    def wakes(self, snapshot, changes):
-        return tuple((name, 7.0) for name in changes)
+    def wake_s(self, snapshot, changes):
+        return 7.0
 
 
 class Said(Size):
-    """As requested, with something to say and a time to be asked again."""
+    """As requested, with something to say."""
 
     def __init__(self, **notes):
         self.notes = notes
@@ -40,12 +42,16 @@ class Said(Size):
         gpus = snapshot.table.column(2)[ranked].astype(np.int64)
         return Sizes(gpus, notes=self.notes)
 
-    def wakes(self, snapshot, changes):
-        return tuple((name, 9.0) for name in changes)
 
+class Later(Said):
+    """And a time to be asked again, if any."""
 
-class Periodic(Said):
-    periodic = True
+    def __init__(self, at=9.0):
+        super().__init__()
+        self.at = at
+
+    def wake_s(self, snapshot, changes):
+        return self.at
 
 
 class Shared(Proportional):
@@ -66,34 +72,47 @@ class Retuning(Shared):
 def test_a_plan_keeps_what_runs_and_names_what_changes():
     snapshot = snapshot_of(CLUSTER, [job("a"), job("b"), job("c")], {"a": {"n0": 2}})
     plan = Policy().decide(snapshot)
-    assert plan.kept == {"a": fair(CLUSTER, {"n0": 2})}
     assert plan.changes == {"b": fair(CLUSTER, {"n0": 2})}
-    assert sorted(plan.allocations()) == ["a", "b"]
+    assert sorted(plan.allocations(snapshot.target)) == ["a", "b"]
 
 
-def test_wakes_are_those_of_the_order_then_of_the_sizes():
-    policy = Policy(order=Waking(), size=Said())
-    assert policy.decide(snapshot_of(CLUSTER, [job("a")])).wakes == (("a", 7.0), ("a", 9.0))
+@pytest.mark.parametrize("held", [None, {"a": {"n0": 2}}])
+def test_a_plan_wakes_at_the_first_time_that_a_stage_names(held):
+    """Also if the plan changes nothing."""
+    snapshot = snapshot_of(CLUSTER, [job("a")], held)
+    for size, at in ((Said(), 7.0), (Later(), 7.0), (Later(5.0), 5.0), (Later(inf), 7.0)):
+        plan = Policy(order=Waking(), size=size).decide(snapshot)
+        assert (plan.wake_s, bool(plan.changes)) == (at, held is None)
+    assert Policy(order=Srtf(), size=Later()).decide(snapshot).wake_s == 9.0
+    assert Policy(order=Srtf(), size=Said()).decide(snapshot).wake_s == inf
+
+
+def test_stages_are_told_which_changes_they_are_asked_about():
+    told = []
+
+    class Told(Srtf):
+        def wake_s(self, snapshot, changes):
+            told.append(dict(changes))
+            return inf
+
+    snapshot = snapshot_of(CLUSTER, [job("a"), job("b", 4)], {"a": {"n0": 2}})
+    Policy(order=Told()).decide(snapshot)
+    snapshot = snapshot_of(CLUSTER, [job("a"), job("b", 2)], {"a": {"n0": 2}})
+    Policy(order=Told()).decide(snapshot)
+    assert told == [{}, {"b": fair(CLUSTER, {"n0": 2})}]
 
 
 def test_nothing_new_is_one_and_the_same_plan():
     snapshot = snapshot_of(CLUSTER, [job("a")], {"a": {"n0": 2}})
-    for policy in (Policy(), Policy(order=Waking()), Policy(order=Waking(), size=Said())):
-        assert policy.decide(snapshot) is snapshot.unchanged
-    assert snapshot.unchanged == Plan()
+    for policy in (Policy(), Policy(order=Srtf()), Policy(order=Srtf(), size=Said())):
+        assert policy.decide(snapshot) is UNCHANGED
+    assert Plan() == UNCHANGED
 
 
 def test_notes_make_a_plan_of_their_own():
     snapshot = snapshot_of(CLUSTER, [job("a")], {"a": {"n0": 2}})
     plan = Policy(order=Srtf(), size=Said(mood="fine")).decide(snapshot)
     assert plan.notes == {"mood": "fine"}
-    assert plan.changes == {}
-
-
-def test_a_periodic_stage_is_asked_for_wakes_though_nothing_changes():
-    snapshot = snapshot_of(CLUSTER, [job("a")], {"a": {"n0": 2}})
-    plan = Policy(order=Srtf(), size=Periodic()).decide(snapshot)
-    assert plan is not snapshot.unchanged
     assert plan.changes == {}
 
 
@@ -119,9 +138,9 @@ class Refused(Fifo):
 
 def test_without_preemption_nobody_is_ranked_if_nobody_can_start():
     full = snapshot_of(CLUSTER, [job("a", 4), job("b")], {"a": {"n0": 4}})
-    assert Policy(order=Refused()).decide(full) is full.unchanged
+    assert Policy(order=Refused()).decide(full) is UNCHANGED
     all_run = snapshot_of(CLUSTER, [job("a")], {"a": {"n0": 2}})
-    assert Policy(order=Refused()).decide(all_run) is all_run.unchanged
+    assert Policy(order=Refused()).decide(all_run) is UNCHANGED
 
 
 def test_whole_gangs_without_preemption_stop_nobody_and_others_may():
@@ -152,9 +171,9 @@ class Backwards(Order):
 def test_an_order_has_a_ranking_and_the_rest_follows():
     snapshot = snapshot_of(CLUSTER, [job("a", 3), job("b", 3), job("c", 1)])
     order = Backwards()
-    assert list(order.heads(snapshot)) == [2, 1, 0]
+    assert [record.job_id for record in order.heads(snapshot)] == ["c", "b", "a"]
     assert order.choose(snapshot, snapshot.table.column(2)).tolist() == [2, 1]
-    assert order.wakes(snapshot, {}) == ()
+    assert order.wake_s(snapshot, {}) == inf
     assert order.preemptive
     assert order.fill == "greedy"
 
@@ -176,8 +195,8 @@ def test_sizes_shrink_by_an_eighth_but_not_below_the_least(least, gpus, sizes):
 
 
 def test_a_size_stage_wants_nothing_special_by_default():
-    assert (Size.refusal, Size.periodic, Size.cuts) == ("", False, False)
-    assert Size.wakes(Said(), snapshot_of(CLUSTER, []), {}) == ()
+    assert (Size.refusal, Size.cuts) == ("", False)
+    assert Said().wake_s(snapshot_of(CLUSTER, []), {}) == inf
 
 
 def test_a_request_that_names_shares_makes_free_gpus_say_less():

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 import pytest
 
+from conftest import set_numbers
 from policy_cases import names, nodes_of, snapshot_of
 from trainyard.model.job import Job
 from trainyard.policy.order.fifo import Fifo
@@ -32,7 +35,7 @@ def test_first_come_first_served_ranks_who_waits():
 
 def test_fifo_yields_heads_without_a_ranking():
     snapshot = snapshot_of(nodes_of(8), JOBS, {"a": {"n0": 4}})
-    assert "".join(names(snapshot, Fifo().heads(snapshot))) == "bcd"
+    assert "".join(record.job_id for record in Fifo().heads(snapshot)) == "bcd"
 
 
 def test_shortest_job_first_ranks_who_waits_ties_by_submission():
@@ -52,16 +55,17 @@ def test_smallest_remaining_service_first_counts_gpus():
 
 
 @pytest.mark.parametrize("order", [Srtf(), Srsf()])
-def test_the_key_of_one_waiting_job_is_its_key_in_the_whole(order):
+def test_the_key_of_one_job_is_its_key_in_the_whole(order):
     snapshot = snapshot_of(nodes_of(8), JOBS, {"a": {"n0": 4}}, 20.0)
-    key = order.key(snapshot)
-    assert [order.waiting_key(snapshot, row) for row in range(4)] == key.tolist()
+    runs, *wait = snapshot.table.records
+    alone = [order.key_of(runs, 20.0), *(order.waiting_key(record) for record in wait)]
+    assert alone == order.key(snapshot).tolist()
 
 
 def test_which_orders_stop_jobs():
     assert [order.preemptive for order in (Fifo(), Sjf(), Srtf(), Srsf(), Ftf())] == [False] * 2 + [True] * 3
     assert (Fifo().fill, Sjf().fill, Srtf().fill) == ("strict", "strict", "greedy")
-    assert Srtf().wakes(snapshot_of(nodes_of(8), JOBS), {}) == ()
+    assert Srtf().wake_s(snapshot_of(nodes_of(8), JOBS), {}) == inf
 
 
 def test_choosing_is_walking_down_the_ranking():
@@ -89,7 +93,7 @@ def test_rho_is_time_in_the_system_over_time_with_a_fair_share():
 
 def test_rho_counts_from_the_arrival():
     snapshot = snapshot_of(nodes_of(8), [Job("a", 0.0, 1, duration_s=100.0)], now_s=100.0)
-    snapshot.table.cells[Column.ARRIVAL][0] = 40.0
+    set_numbers(snapshot, "a", arrival_s=40.0)
     assert Ftf().key(snapshot).tolist() == pytest.approx([-(60 + 100) / 100])
 
 
