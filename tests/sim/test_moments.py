@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import pytest
 
 from conftest import checked, finishes
@@ -11,6 +13,7 @@ from trainyard.model.cluster import uniform_cluster
 from trainyard.model.job import Job
 from trainyard.model.rules import Rules
 from trainyard.policy.grammar import parse_policy
+from trainyard.policy.order.srtf import Srtf
 from trainyard.policy.policy import Policy
 from trainyard.sim.clock import OUTCOMES, Simulator
 from trainyard.sim.failures import Failure
@@ -31,7 +34,7 @@ class Watching:
 
 
 class Sleepy:
-    """Fifo that asks to be woken on behalf of each job some time after each decision."""
+    """Fifo that asks to be woken some time after each decision, as long as anything runs."""
 
     name = "sleepy"
 
@@ -41,8 +44,19 @@ class Sleepy:
     def decide(self, snapshot):
         plan = Policy("fifo").decide(snapshot)
         self.asked.append(snapshot.now_s)
-        wakes = tuple((job_id, snapshot.now_s + self.after_s) for job_id in plan.allocations())
-        return Plan(plan.changes, wakes)
+        runs = plan.allocations(snapshot.target)
+        return Plan(plan.changes, snapshot.now_s + self.after_s if runs else inf)
+
+
+class Wishing(Sleepy):
+    """Fifo that says at given times when it wants to be asked again, and else that it does not."""
+
+    def __init__(self, wishes):
+        super().__init__(0.0)
+        self.wishes = wishes
+
+    def decide(self, snapshot):
+        return Plan(super().decide(snapshot).changes, self.wishes.get(snapshot.now_s, inf))
 
 
 def simulator(jobs, policy="fifo", gpus=1, **more):
@@ -75,10 +89,48 @@ def test_a_wake_is_a_decision():
     assert policy.asked == [0.0, 4.0, 8.0, 10.0]
 
 
-def test_a_wake_dies_with_the_run_of_its_job():
+def test_a_wake_that_was_replaced_does_not_come():
     policy = Sleepy(100.0)
     simulator([Job("a", 0.0, 1, 10.0), Job("b", 0.0, 1, 200.0)], policy).run()
     assert policy.asked == [0.0, 10.0, 110.0, 210.0]
+
+
+@pytest.mark.parametrize(
+    ("wishes", "asked"),
+    [
+        ({0.0: 50.0, 10.0: 60.0}, [0.0, 10.0, 60.0, 100.0]),  # by a later one
+        ({0.0: 50.0, 10.0: 20.0}, [0.0, 10.0, 20.0, 100.0]),  # by an earlier one: 50 s does not come back
+        ({0.0: 50.0, 10.0: inf}, [0.0, 10.0, 100.0]),  # by none at all
+        ({0.0: 50.0, 10.0: 50.0}, [0.0, 10.0, 50.0, 100.0]),  # by the same: it comes once
+        ({0.0: 10.0, 10.0: 50.0}, [0.0, 10.0, 50.0, 100.0]),  # it comes with an arrival: one decision
+        ({0.0: 50.0, 10.0: 5.0}, [0.0, 10.0, 100.0]),  # by one that is over
+        ({0.0: 50.0, 10.0: 50.0, 50.0: 50.0}, [0.0, 10.0, 50.0, 100.0]),  # now is not later
+        ({0.0: 50.0, 10.0: 20.0, 20.0: 50.0}, [0.0, 10.0, 20.0, 50.0, 100.0]),  # wished for again
+        ({0.0: 1e9}, [0.0, 10.0, 100.0]),  # after the end of all jobs
+    ],
+)
+def test_only_the_latest_wish_to_be_asked_again_counts(wishes, asked):
+    policy = Wishing(wishes)
+    simulator([Job("a", 0.0, 1, 100.0), Job("b", 10.0, 1, 90.0)], policy, gpus=2).run()
+    assert policy.asked == asked
+
+
+class Later(Srtf):
+    """Wants to be asked at 590 s, but thinks of it only when the second job has come."""
+
+    def __init__(self):
+        self.asked = []
+
+    def wake_s(self, snapshot, changes):
+        self.asked.append((snapshot.now_s, len(changes)))
+        return 590.0 if 0 < snapshot.now_s < 590.0 else inf
+
+
+def test_a_stage_is_asked_at_its_time_although_nothing_changes():
+    """Nothing changes when `b` comes, which has to wait, and nothing changes at 590 s."""
+    order = Later()
+    simulator([Job("a", 0.0, 1, 1000.0), Job("b", 100.0, 1, 2000.0)], Policy("later", order=order)).run()
+    assert order.asked == [(0.0, 1), (100.0, 0), (590.0, 0), (1000.0, 1), (3000.0, 0)]
 
 
 def test_rounds_know_no_wakes():

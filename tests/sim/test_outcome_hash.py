@@ -1,6 +1,7 @@
 """The outcome of every job, to the last bit, under policies that the core must carry out exactly as before.
 
-A hash that changes means that decisions changed, or their outcome: say why in the CHANGELOG, then pin it anew.
+A hash that changes means that decisions changed, or their outcome: say why in the CHANGELOG, then pin it
+anew.
 """
 
 from __future__ import annotations

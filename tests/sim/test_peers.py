@@ -85,9 +85,9 @@ class SelectOnce(reselect.Reselection):
     """Preempts by GPU count alone: jobs that then fit on no node wait, and what they pushed out waits too."""
 
     def run(self):
-        return self._realise(self._choose(None))[0]
+        self._realise(self._choose(None))
 
-    def _alike(self, choice, row, changes):
+    def _alike(self, row):
         return np.arange(self.given.size) == row
 
 
