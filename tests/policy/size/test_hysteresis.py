@@ -112,7 +112,7 @@ def settled(gpus, held, jobs=None, trials=NO_TRIALS, now_s=0.0, **rules):
     made = jobs or [elastic(name) for name in "ab"[: len(gpus)]]
     seats = {name: {"n0": count} for name, count in held.items()}
     snapshot = snapshot_of(nodes_of(8), made, seats, now_s, **rules)
-    ranked = np.array([snapshot.table.row_of[job.job_id] for job in made])
+    ranked = np.array([snapshot.table.of[job.job_id].row for job in made])
     return settle(Told(snapshot), ranked, Sizes(np.array(gpus)), trials).gpus.tolist()
 
 

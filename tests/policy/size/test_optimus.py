@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from conftest import checked
+from conftest import checked, set_numbers
 from trainyard.core.events import DecisionDue, JobSubmitted, ProgressReported
 from trainyard.core.yard import Yard
 from trainyard.model.cluster import Cluster, Node, NodeTable, uniform_cluster
@@ -20,7 +20,6 @@ from trainyard.policy.size.growth import Grower
 from trainyard.policy.size.optimus import one_by_one
 from trainyard.policy.stages import Request
 from trainyard.state.beliefs import Learned, Told
-from trainyard.state.jobs import Column
 from trainyard.state.room import Room
 
 SERVED = Profile(
@@ -137,7 +136,7 @@ class TestLearning:
         job = Job("a", 0.0, 1, samples=1e7, profile=replace(SERVED, loss=curve), min_gpus=1, max_gpus=8)
         yard = Yard(uniform_cluster(1, 8), parse_policy("optimus").decide)
         yard.handle(JobSubmitted(0.0, job))
-        yard.table.data[Column.REMAINING, 0] = 1e7 - 12e4  # twelve epochs are done
+        set_numbers(yard.snapshot(0.0), "a", remaining=1e7 - 12e4)  # twelve epochs are done
         left = Learned(yard.snapshot(0.0), losses=True).left[0]
         largest = 1 / (0.3 + 1.0) + 0.1
         drop = [1 / (0.3 * (k - 10) + 1) - 1 / (0.3 * k + 1) for k in range(11, 101)]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import pytest
 
-from policy_cases import fair, nodes_of, snapshot_of
+from policy_cases import fair, nodes_of, snapshot_of, yard_of
+from trainyard.core.events import ProgressReported
 from trainyard.errors import InputError
 from trainyard.model.job import Job
 from trainyard.policy.size.fixed import Fixed
@@ -51,32 +54,56 @@ def test_what_a_job_does_now_counts():
 
 
 def starts(snapshot, gpus=2, name="a"):
-    return Explorer(100.0).wakes(snapshot, {name: fair(nodes_of(8), {"n0": gpus})})
+    return Explorer(100.0).wake_s(snapshot, {name: fair(nodes_of(8), {"n0": gpus})})
 
 
 def test_a_trial_wakes_when_it_has_lasted_long_enough():
-    assert starts(tried()) == (("a", 100.0),)
-    assert starts(tried(two=30.0)) == (("a", 70.0),)
-    assert starts(tried(one=30.0)) == (("a", 100.0),)
-    assert starts(tried(two=99.5)) == (("a", 0.5),)
-    assert starts(tried(two=100.0)) == ()
+    assert starts(tried()) == 100.0
+    assert starts(tried(two=30.0)) == 70.0
+    assert starts(tried(one=30.0)) == 100.0
+    assert starts(tried(two=99.5)) == 0.5
+    assert starts(tried(two=100.0)) == inf
+
+
+@pytest.mark.parametrize(("now_s", "at_s"), [(0.0, 107.0), (5.0, 107.0), (106.0, 107.0), (107.0, inf)])
+def test_a_trial_that_goes_on_wakes_at_the_same_time(now_s, at_s):
+    """However often anybody decides meanwhile."""
+    snapshot = snapshot_of(nodes_of(8), [elastic()], {"a": {"n0": 1}}, now_s, start_s=7.0)
+    assert Explorer(100.0).wake_s(snapshot, {}) == at_s
+
+
+def test_the_first_trial_to_end_counts():
+    held = {"a": {"n0": 1}, "b": {"n0": 2}}
+    snapshot = snapshot_of(nodes_of(8), [elastic("a"), elastic("b"), elastic("c")], held, 30.0)
+    snapshot.observed.ran("b", (2, 0), 60.0, 10.0)
+    new = {"c": fair(nodes_of(8), {"n0": 1})}
+    assert Explorer(100.0).wake_s(snapshot, new) == 40.0
+    assert Explorer(100.0).wake_s(snapshot, {**new, "b": None}) == 100.0
+    assert Explorer(100.0).wake_s(snapshot, {**new, "a": None, "b": None}) == 130.0
+
+
+def test_a_report_does_not_move_the_end_of_a_trial():
+    """What the job has done at this size is then known already; the rest of the trial is to come."""
+    yard = yard_of(nodes_of(8), [elastic()], {"a": {"n0": 1}})
+    yard.handle(ProgressReported(60.0, "a", 1940.0))
+    assert Explorer(100.0).wake_s(yard.snapshot(60.0), {}) == 100.0
 
 
 def test_the_time_of_a_start_or_restart_does_not_count():
     for rules, at_s in (({"start_s": 7.0}, 107.0), ({"restart_s": 9.0}, 109.0)):
         snapshot = snapshot_of(nodes_of(8), [elastic()], **rules)
-        assert starts(snapshot) == (("a", at_s),)
+        assert starts(snapshot) == at_s
     both = snapshot_of(nodes_of(8), [elastic()], start_s=7.0, restart_s=9.0)
-    assert starts(both) == (("a", 109.0),)
+    assert starts(both) == 109.0
 
 
 def test_nobody_wakes_for_who_stops_or_is_rigid():
-    assert Explorer(100.0).wakes(tried(), {"a": None}) == ()
-    assert starts(tried(), name="rigid") == ()
+    assert Explorer(100.0).wake_s(tried(), {"a": None}) == inf
+    assert starts(tried(), name="rigid") == inf
 
 
 def test_wakes_count_from_now():
-    assert starts(snapshot_of(nodes_of(8), [elastic()], now_s=40.0)) == (("a", 140.0),)
+    assert starts(snapshot_of(nodes_of(8), [elastic()], now_s=40.0)) == 140.0
 
 
 def test_an_explorer_if_one_is_wanted():

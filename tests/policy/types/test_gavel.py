@@ -189,7 +189,7 @@ class TestRounds:
         simulator = Simulator(cluster, jobs, policy, Rules(restart_s=0.0, until_s=5e4))
         simulator.run()
         snapshot = simulator.yard.snapshot(5e4)
-        rows = np.array([snapshot.table.row_of[f"j{i}"] for i in range(3)])
+        rows = np.array([snapshot.table.of[f"j{i}"].row for i in range(3)])
         spent = seconds_by_type(snapshot, held_mix(snapshot))[rows]
         case = options_of(snapshot, rows, np.array([1, 1]))
         x = policy.size.fractions(snapshot, rows, case, np.array([1, 1]))

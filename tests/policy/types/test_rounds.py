@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 import pytest
 
@@ -71,7 +73,7 @@ def test_a_round_begins_at_multiples_or_a_moment_later(now_s, round_s, begins):
 
 def woken(now_s, changes, held=None, round_s=100.0):
     snapshot = snapshot_of(nodes_of(4), jobs(), held, now_s)
-    return Noted(round_s).wakes(snapshot, changes)
+    return Noted(round_s).wake_s(snapshot, changes)
 
 
 ONE = fair(nodes_of(4), {"n0": 1})
@@ -79,15 +81,15 @@ ONE = fair(nodes_of(4), {"n0": 1})
 
 @pytest.mark.parametrize(("now_s", "at_s"), [(0.0, 100.0), (99.9, 100.0), (100.0, 200.0), (250.0, 300.0)])
 def test_the_next_round_is_the_next_multiple(now_s, at_s):
-    assert woken(now_s, {"j0": ONE}) == (("j0", at_s),)
+    assert woken(now_s, {"j0": ONE}) == at_s
 
 
-def test_a_round_is_asked_for_on_behalf_of_one_that_runs():
+def test_a_round_is_asked_for_as_long_as_anything_runs():
     held = {"j0": {"n0": 1}}
-    assert woken(50.0, {}, held) == (("j0", 100.0),)
-    assert woken(50.0, {"j0": None, "j1": ONE}, held) == (("j1", 100.0),)
-    assert woken(50.0, {"j0": None}, held) == ()
-    assert woken(50.0, {}) == ()
+    assert woken(50.0, {}, held) == 100.0
+    assert woken(50.0, {"j0": None, "j1": ONE}, held) == 100.0
+    assert woken(50.0, {"j0": None}, held) == inf
+    assert woken(50.0, {}) == inf
 
 
 @pytest.mark.parametrize("round_s", [0.0, -5.0, float("nan")])

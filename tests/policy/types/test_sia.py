@@ -7,9 +7,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from conftest import checked
+from conftest import checked, set_numbers
 from trainyard.core.events import DecisionDue, JobStopped, JobSubmitted
-from trainyard.core.instructions import Start, Stop
+from trainyard.core.instructions import DecideAt, Start, Stop
 from trainyard.core.yard import Yard
 from trainyard.errors import InputError
 from trainyard.model.cluster import Cluster, GpuType, Node
@@ -19,7 +19,6 @@ from trainyard.model.zoo import zoo_profile
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.types.sia import cheapest, configurations, move_factors, sizes
 from trainyard.state.capacity import held_mix, up_by_type
-from trainyard.state.jobs import Column
 
 MODELS = ("resnet50", "vgg16", "bert-base", "lstm", "ncf")
 TYPES = {"V100": GpuType("V100", 1.0), "K80": GpuType("K80", 0.25)}
@@ -97,7 +96,7 @@ def test_no_choice_of_configurations_is_better(seed, later_s):
     capacity = np.array([4, 4])
     totals = (objective(jobs, choice, speeds, capacity, factor) for choice in product(*(o for _, o in found)))
     best = min(total for total in totals if total is not None)
-    ranked = np.array([snapshot.table.row_of[job.job_id] for job in jobs])
+    ranked = np.array([snapshot.table.of[job.job_id].row for job in jobs])
     held = held_mix(snapshot)
     mix = parse_policy("sia").size.assign(snapshot, ranked, held[ranked], up_by_type(snapshot))
     chosen = []
@@ -112,8 +111,8 @@ def test_no_choice_of_configurations_is_better(seed, later_s):
 
 
 def mix_of(snapshot, job_id):
-    row = snapshot.table.row_of.get(job_id)
-    held = held_mix(snapshot)[row].tolist() if row is not None else [0, 0]
+    record = snapshot.table.of.get(job_id)
+    held = held_mix(snapshot)[record.row].tolist() if record is not None else [0, 0]
     return next(((t, n) for t, n in enumerate(held) if n), None)
 
 
@@ -138,7 +137,7 @@ def test_moving_costs_less_the_older_the_job():
     yard.handle(DecisionDue(0.0))
     row = np.array([0])
     assert move_factors(yard.snapshot(300.0), row)[0] == pytest.approx(300 / 330)
-    yard.table.data[Column.RESTARTS, 0] = 3.0
+    set_numbers(yard.snapshot(300.0), "a", restarts=3)
     assert move_factors(yard.snapshot(300.0), row)[0] == pytest.approx((300 - 90) / 330)
     assert move_factors(yard.snapshot(60.0), row)[0] == pytest.approx(1e-3)
 
@@ -164,8 +163,10 @@ def test_every_job_runs_when_there_is_room():
 def test_it_asks_again_every_round():
     yard = Yard(cluster(), parse_policy("sia(round_s=50)").decide)
     yard.handle(JobSubmitted(20.0, Job("a", 20.0, 1, duration_s=1e5)))
-    wakes = [i.time_s for i in yard.handle(DecisionDue(20.0)) if type(i).__name__ == "Wake"]
-    assert wakes == [50.0]
+    *_, wake = yard.handle(DecisionDue(20.0))
+    assert wake == DecideAt(50.0)
+    assert yard.handle(DecisionDue(30.0)) == []  # that still holds
+    assert yard.handle(DecisionDue(50.0)) == [DecideAt(100.0)]
 
 
 def test_search_takes_nothing_from_nothing():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import replace
 
 import pytest
 
@@ -65,9 +64,7 @@ def yard_of(cluster, policy, jobs, held=None, restart_s=None):
     chosen = parse_policy(policy)
 
     def decide(snapshot):
-        if not snapshot.now_s:
-            return Plan(first)
-        return chosen.decide(replace(snapshot, still=False))  # what runs is not this policy's doing
+        return chosen.decide(snapshot) if snapshot.now_s else Plan(first)
 
     yard = Yard(cluster, decide, Rules(restart_s=restart_s))
     for each in jobs:

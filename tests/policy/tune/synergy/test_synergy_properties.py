@@ -126,17 +126,17 @@ class Watched(Policy):
     def decide(self, snapshot):
         expected = proportional_choice(self, snapshot)
         plan = super().decide(snapshot)
-        held = plan.allocations()
+        held = plan.allocations(snapshot.target)
         assert {job_id: allocation.gpus for job_id, allocation in held.items()} == expected
         for job_id, allocation in held.items():
-            nobody_is_slower(snapshot, snapshot.table.jobs[snapshot.table.row_of[job_id]], allocation)
+            nobody_is_slower(snapshot, snapshot.table.of[job_id].job, allocation)
         nothing_is_given_twice(snapshot, held)
         return plan
 
 
 def watched(name):
     policy = parse_policy(name)
-    return Watched(**{field.name: getattr(policy, field.name) for field in fields(Policy)})
+    return Watched(**{field.name: getattr(policy, field.name) for field in fields(Policy) if field.init})
 
 
 def own(job):
@@ -157,15 +157,15 @@ def proportional(snapshot, allocation):
 def proportional_choice(policy, snapshot):
     """Job -> GPUs that the same stages with `proportional` choose, if all that run had held their shares."""
     twin = snapshot.fork()
-    jobs, row_of, index = snapshot.table.jobs, snapshot.table.row_of, snapshot.nodes.index
+    jobs, of, index = snapshot.table.jobs, snapshot.table.of, snapshot.nodes.index
     for job_id, allocation in snapshot.target.items():
-        if not own(jobs[row_of[job_id]]):
+        if not own(of[job_id].job):
             twin.target[job_id] = proportional(snapshot, allocation)
             twin.free.give(index, allocation.shares)
             twin.free.take(index, twin.target[job_id].shares)
     twin.free.plain = not any(own(job) for job in jobs)
     plan = Policy.decide(Policy(policy.name, policy.order, policy.size, policy.place), twin)
-    return {job_id: allocation.gpus for job_id, allocation in plan.allocations().items()}
+    return {job_id: allocation.gpus for job_id, allocation in plan.allocations(twin.target).items()}
 
 
 def nobody_is_slower(snapshot, job, allocation):
