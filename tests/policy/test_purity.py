@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import random
 from itertools import product
 
 import pytest
 
 from conftest import ORDERS, PROFILES
+from trainyard.api import known_models
+from trainyard.core.restore import restore
+from trainyard.core.saving import snapshot_record
+from trainyard.core.validate import validate
+from trainyard.files.snapshot import load_snapshot
 from trainyard.model.cluster import Cluster, Node
 from trainyard.model.job import Job
 from trainyard.model.rules import Rules
@@ -37,11 +43,11 @@ ALL = [
 TYPED = Cluster(
     "types",
     (
-        *(Node(f"v{i}", "V100", 4, 12.0, 64.0) for i in range(2)),
-        *(Node(f"k{i}", "K80", 2, 8.0, 32.0) for i in range(2)),
+        *(Node(f"V100-{i}", "V100", 4, 12.0, 64.0) for i in range(2)),
+        *(Node(f"K80-{i}", "K80", 2, 8.0, 32.0) for i in range(2)),
     ),
 )
-PLAIN = Cluster("plain", tuple(Node(f"v{i}", "V100", 4, 12.0, 64.0) for i in range(3)))
+PLAIN = Cluster("plain", tuple(Node(f"V100-{i}", "V100", 4, 12.0, 64.0) for i in range(3)))
 
 
 def jobs_of(count, seed):
@@ -80,6 +86,14 @@ def plan_of(policy, view):
     return {job_id: a and a.shares for job_id, a in changes.items()}, wake_s, dict(notes)
 
 
+def through_a_file(view, path):
+    """The same snapshot, written and read again."""
+    path.write_text(json.dumps(snapshot_record(view)))
+    yard, _ = restore(load_snapshot(path, known_models()))
+    validate(yard)
+    return yard.snapshot(view.now_s)
+
+
 def moments(cluster, driver, seed, rules):
     """Snapshots of a run, every third one."""
     failures = [Failure(60.0, cluster.nodes[-1].node_id, 50.0)]
@@ -94,7 +108,7 @@ def moments(cluster, driver, seed, rules):
 
 @pytest.mark.parametrize("policy", ALL)
 @pytest.mark.parametrize(("cluster", "seed"), [(PLAIN, 1), (TYPED, 2)], ids=["plain", "types"])
-def test_a_decision_is_a_function_of_the_snapshot(policy, cluster, seed):
+def test_a_decision_is_a_function_of_the_snapshot(policy, cluster, seed, tmp_path):
     chosen, rules = parse_policy(policy), Rules(restart_s=5.0, seed=3)
     seen = 0
     for view in moments(cluster, policy, seed, rules):
@@ -104,6 +118,8 @@ def test_a_decision_is_a_function_of_the_snapshot(policy, cluster, seed):
         assert plan_of(chosen, view) == first
         assert plan_of(parse_policy(policy), view) == first
         assert plan_of(chosen, view.fork()) == first
+        read = through_a_file(view, tmp_path / "snapshot.json")
+        assert plan_of(chosen, read) == first
         view.caches.clear()
         assert plan_of(chosen, view) == first
         seen += 1

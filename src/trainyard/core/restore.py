@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trainyard.core.events import DecisionDue, JobStopped, JobSubmitted
 from trainyard.core.instructions import Instruction, Retune, Start, Stop
@@ -12,7 +12,11 @@ from trainyard.files.snapshot import SnapshotJob, SnapshotSpec
 from trainyard.model.allocation import Allocation, Plan
 from trainyard.policy.choose.reasons import waiting_reasons
 from trainyard.policy.policy import Policy
+from trainyard.state.record import Record
 from trainyard.state.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from trainyard.files.schemas import BooksEntry
 
 
 class Replaceable:
@@ -45,12 +49,39 @@ def restore(spec: SnapshotSpec) -> tuple[Yard, Replaceable]:
     arrived = [entry for entry in spec.jobs if entry.job.arrival_s <= spec.now_s]
     given = {entry.job.job_id: entry.allocation for entry in arrived if entry.allocation is not None}
     decide = Replaceable(Plan(changes=given))
-    yard = Yard(spec.cluster, decide)
+    yard = Yard(spec.cluster, decide, spec.rules)
+    for node in spec.down:
+        yard.node_failed(0.0, node)
+    if spec.books is not None:
+        _adopt(yard, spec, spec.books)
+        return yard, decide
     for entry in arrived:
         yard.handle(JobSubmitted(entry.job.arrival_s, entry.job))
         _set_progress(yard, entry)
     yard.handle(DecisionDue(spec.now_s))
+    for job_id in given:
+        yard.records[job_id].since = spec.now_s  # it has been running: no start is to be paid for
     return yard, decide
+
+
+def _adopt(yard: Yard, spec: SnapshotSpec, books: BooksEntry) -> None:
+    """Take in the jobs and the books of a run."""
+    entries = {entry.job.job_id: entry for entry in spec.jobs}
+    for job_id in books["rows"]:
+        entry = entries[job_id]
+        job, numbers = entry.job, entry.record
+        assert numbers is not None
+        type_index = yard.nodes.type_index[job.gpu_type] if job.gpu_type else -1
+        record = Record(job, numbers["seq"], type_index, yard.speed.work(job), job.arrival_s, numbers["met"])
+        record.remaining, record.since = numbers["remaining"], numbers["since_s"]
+        record.attained, record.executed = numbers["attained"], numbers["executed"]
+        record.saved, record.run_since_s = numbers["saved"], numbers["run_since_s"]
+        record.restarts, record.preemptions = numbers["restarts"], numbers["preemptions"]
+        record.trained_with, record.first_start_s = numbers["trained_with"], numbers.get("first_start_s")
+        record.given_since = numbers["given_since_s"]
+        yard.adopt(record, entry.allocation, numbers)
+    yard.set_books(spec.now_s, books["met"], books["target"], books["said"])
+    yard.free.cpus[:], yard.free.memory_gb[:] = books["free_cpus"], books["free_memory_gb"]
 
 
 def _set_progress(yard: Yard, entry: SnapshotJob) -> None:

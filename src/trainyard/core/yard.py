@@ -10,7 +10,7 @@ Every event is one method. It appends what has to be done to `out`, as plain tup
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from typing import Any
 
@@ -112,6 +112,27 @@ class Yard(Carrier):
         view = self._view
         view.now_s, view.met = now_s, self._met
         return view
+
+    def adopt(self, record: Record, allocation: Allocation | None, seen: Mapping[str, Any]) -> None:
+        """Take in a job in the middle of its life, with what it holds and what was seen of it."""
+        self._seq = max(self._seq, record.seq)
+        self.table.add(record)
+        self._view.observed.restore(record.job_id, seen)
+        if allocation is None:
+            self.waiting.add(record)
+            return
+        self._target(record, allocation, record.given_since)
+        record.state, record.occupies = RUNNING, allocation
+        record.rate = self.speed.rate(record.job, allocation)
+        self._runs = record.start = self._runs + 1
+
+    def set_books(self, now_s: float, met: float, target: Sequence[str], said: Mapping[str, Any]) -> None:
+        """Go on at a moment of an earlier life, after all its jobs were taken in."""
+        self._met, self._met_at = met, now_s
+        self._view.said = said
+        in_order = {job_id: self.target[job_id] for job_id in target}
+        self.target.clear()
+        self.target.update(in_order)
 
     # -- jobs come and go ---------------------------------------------------------------------------------
 

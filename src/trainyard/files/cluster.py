@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -71,10 +71,15 @@ def _expand(entry: NodeEntry, numbers: Counter[str]) -> Iterator[Node]:
 
 
 def cluster_record(cluster: Cluster) -> dict[str, Any]:
-    """Return a cluster as data for a file; nodes may get other names than they had."""
-    kinds = groupby(cluster.nodes, lambda node: replace(node, node_id=""))
+    """Return a cluster as data for a file; nodes not named prefix-0, prefix-1, ... get such names."""
+    kinds = groupby(cluster.nodes, lambda node: replace(node, node_id=node.node_id.rpartition("-")[0]))
     nodes = [{"count": len(list(alike)), **asdict(kind)} for kind, alike in kinds]
     for entry in nodes:
-        del entry["node_id"]
+        entry["prefix"] = entry.pop("node_id") or entry["gpu_type"]
     types = {name: {"speed": t.speed, "memory_gb": t.memory_gb} for name, t in cluster.gpu_types.items()}
     return {"name": cluster.name, **({"gpu_types": types} if types else {}), "nodes": nodes}
+
+
+def names_of(record: Mapping[str, Any]) -> list[str]:
+    """Return the names of the nodes of a cluster that is written as this record."""
+    return [node.node_id for node in parse_cluster(record, "the cluster").nodes]

@@ -78,6 +78,8 @@ WholeCell = Annotated[int, Field(ge=1, le=MAX_GPUS, description=f"a whole number
 Count = Annotated[WholeCell, WHOLE]
 WholeCellFrom0 = Annotated[int, Field(ge=0, le=MAX_GPUS, description=f"a whole number from 0 to {MAX_GPUS}")]
 CountFrom0 = Annotated[WholeCellFrom0, WHOLE]
+TwoNumbers = Annotated[list[AtLeastZero], Field(min_length=2, max_length=2, description="two numbers")]
+FourNumbers = Annotated[list[AtLeastZero], Field(min_length=4, max_length=4, description="four numbers")]
 AtMostOne = Annotated[float, Field(le=1, allow_inf_nan=False, description="a number of at most 1")]
 Batch = Annotated[int, Field(ge=1, le=10**9, description="a whole number from 1 to 1000000000"), WHOLE]
 Flag = Annotated[bool, Field(description="true or false")]
@@ -120,12 +122,37 @@ class ClusterEntry(TypedDict):
 
 
 @with_config(CLOSED)
+class RulesEntry(TypedDict, total=False):
+    """The rules of the run that a snapshot is of."""
+
+    round_s: Duration
+    restart_s: AtLeastZero
+    start_s: AtLeastZero
+    seed: Annotated[int, Field(ge=0, description="a whole number of at least 0"), WHOLE]
+
+
+@with_config(CLOSED)
+class BooksEntry(TypedDict):
+    """What a run's snapshot has besides its jobs, so that nothing of the core's books is lost."""
+
+    met: AtLeastZero  # integral of the number of active jobs over time
+    rows: list[Text]  # jobs in the order of the table
+    target: list[Text]  # jobs that hold something, in the order in which they were given it
+    free_cpus: list[Any]  # of each node, to the last bit
+    free_memory_gb: list[Any]
+    said: dict[str, Any]  # notes of the last plan
+
+
+@with_config(CLOSED)
 class SnapshotEntry(TypedDict):
     """A snapshot; its jobs are read one by one."""
 
     now_s: Moment
     cluster: Annotated[ClusterEntry, GIVEN]
     jobs: list[dict[str, Any]]
+    rules: NotRequired[Annotated[RulesEntry, GIVEN]]
+    down: NotRequired[list[Text]]
+    books: NotRequired[Annotated[BooksEntry, GIVEN]]
 
 
 @with_config(CLOSED)
@@ -138,6 +165,28 @@ class ShareEntry(TypedDict):
     memory_gb: NotRequired[AtLeastZero]
 
 
+@with_config(CLOSED)
+class RecordEntry(TypedDict):
+    """The core's own numbers of a job, to the last bit; seconds from the start of the run."""
+
+    seq: Annotated[int, Field(ge=1, description="a whole number above 0"), WHOLE]  # order of submission
+    remaining: AtLeastZero  # samples left at since_s
+    since_s: AtLeastZero
+    given_since_s: AtLeastZero
+    attained: AtLeastZero  # GPU-seconds up to given_since_s
+    executed: AtLeastZero  # seconds with GPUs up to given_since_s
+    met: AtLeastZero
+    saved: AtLeastZero  # samples left at the last checkpoint
+    run_since_s: AtLeastZero
+    restarts: CountFrom0
+    preemptions: CountFrom0
+    trained_with: CountFrom0
+    first_start_s: NotRequired[AtLeastZero]
+    ran: NotRequired[list[FourNumbers]]  # workers, servers; seconds and samples at this size
+    losses: NotRequired[list[TwoNumbers]]  # samples done, loss
+    type_s: NotRequired[list[AtLeastZero]]  # seconds on each GPU type
+
+
 class ProgressEntry(TypedDict, total=False):
     """How far a job of a snapshot is."""
 
@@ -145,6 +194,7 @@ class ProgressEntry(TypedDict, total=False):
     remaining_s: Positive
     attained_gpu_s: AtLeastZero
     allocation: dict[Text, Annotated[ShareEntry, GIVEN]]
+    record: Annotated[RecordEntry, GIVEN]
 
 
 @with_config(CLOSED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from trainyard.errors import did_you_mean
@@ -19,10 +19,11 @@ from trainyard.model.allocation import Allocation, Share
 from trainyard.model.cluster import Cluster, Node
 from trainyard.model.job import Job
 from trainyard.model.profile import Profile
+from trainyard.model.rules import Rules
 from trainyard.model.tolerance import CPUS_GB
 
 if TYPE_CHECKING:
-    from trainyard.files.schemas import DecidedEntry, ProgressEntry, ShareEntry
+    from trainyard.files.schemas import BooksEntry, DecidedEntry, ProgressEntry, RecordEntry, ShareEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ class SnapshotJob:
     remaining_s: float | None = None
     attained_gpu_s: float = 0.0
     allocation: Allocation | None = None
+    record: RecordEntry | None = None  # the core's own numbers, in a snapshot of a run
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,9 @@ class SnapshotSpec:
     now_s: float
     cluster: Cluster
     jobs: tuple[SnapshotJob, ...]
+    rules: Rules = field(default_factory=Rules)
+    down: tuple[str, ...] = ()  # nodes
+    books: BooksEntry | None = None  # the core's own, in a snapshot of a run
 
 
 def load_snapshot(
@@ -71,9 +76,45 @@ def load_snapshot(
         reader.unused.difference_update(schemas.ProgressEntry.__annotations__)
         allocation = holdings.add(job, shares, here.at("allocation")) if shares else None
         left, left_s = progress.get("remaining_samples"), progress.get("remaining_s")
-        jobs.append(SnapshotJob(job, left, left_s, progress.get("attained_gpu_s", 0.0), allocation))
+        attained_gpu_s, record = progress.get("attained_gpu_s", 0.0), progress.get("record")
+        jobs.append(SnapshotJob(job, left, left_s, attained_gpu_s, allocation, record))
     tell_unused(note, place.where, "fields", reader.unused)
-    return SnapshotSpec(given["now_s"], cluster, tuple(sorted(jobs, key=lambda entry: entry.job.arrival_s)))
+    jobs.sort(key=lambda entry: entry.job.arrival_s)
+    down = _down(given.get("down", []), cluster, jobs, place.at("down"))
+    books = _books(given.get("books"), cluster, jobs, place.at("books"))
+    return SnapshotSpec(given["now_s"], cluster, tuple(jobs), Rules(**given.get("rules", {})), down, books)
+
+
+def _down(down: list[str], cluster: Cluster, jobs: list[SnapshotJob], place: Position) -> tuple[str, ...]:
+    """Nodes that are down; no job may hold anything there."""
+    held = {share.node: j.job.job_id for j in jobs if j.allocation for share in j.allocation.shares}
+    known = {node.node_id for node in cluster.nodes}
+    for i, node in enumerate(down):
+        if node not in known:
+            raise place.error(f"unknown node '{node}'{did_you_mean(node, known)}", str(i))
+        if node in held:
+            what = f"node '{node}' is down, but job '{held[node]}' holds a part of it"
+            raise place.error(f"{what}; it must hold none", str(i))
+    return tuple(dict.fromkeys(down))
+
+
+def _books(
+    books: BooksEntry | None, cluster: Cluster, jobs: list[SnapshotJob], place: Position
+) -> BooksEntry | None:
+    """The core's books, if they are there; they must be about these jobs and nodes."""
+    if books is None:
+        return None
+    names = sorted(entry.job.job_id for entry in jobs)
+    numbered = {entry.record["seq"] for entry in jobs if entry.record is not None}
+    if len(numbered) < len(jobs) or sorted(books["rows"]) != names:
+        raise place.error("it must name every job once, each with a 'record' and a seq of its own", "rows")
+    if sorted(books["target"]) != sorted(entry.job.job_id for entry in jobs if entry.allocation is not None):
+        raise place.error("it must name every job that has an allocation once", "target")
+    for name in ("free_cpus", "free_memory_gb"):
+        numbers = books[name]  # type: ignore[literal-required]
+        if len(numbers) != len(cluster.nodes) or not all(isinstance(n, (int, float)) for n in numbers):
+            raise place.error("it must have a number for each node", name)
+    return books
 
 
 def check_remaining(job: Job, progress: ProgressEntry | DecidedEntry, place: Position) -> None:

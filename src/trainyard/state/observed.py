@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from trainyard.model.arrays import Floats
@@ -57,6 +60,22 @@ class Observed:
         last = int(samples_done / curve.epoch_samples)
         epochs = np.arange(max(1, last + 1 - RECENT), last + 1, dtype=np.float64)
         return epochs * curve.epoch_samples, 1.0 / (curve.b0 * epochs + curve.b1) + curve.b2
+
+    def record(self, job_id: str) -> dict[str, list[Any]]:
+        """Return what was seen of a job as data for a file; `restore` takes it in again."""
+        ran = [[*size, *seen] for size, seen in self._ran.get(job_id, {}).items()]
+        losses = [list(told) for told in self._losses.get(job_id, [])]
+        found = {"ran": ran, "losses": losses, "type_s": self.type_s.get(job_id, [])}
+        return {name: seen for name, seen in found.items() if seen}
+
+    def restore(self, job_id: str, seen: Mapping[str, Any]) -> None:
+        """Take in what was seen of a job in an earlier life."""
+        if "ran" in seen:
+            self._ran[job_id] = {(int(w), int(p)): (s, done) for w, p, s, done in seen["ran"]}
+        if "losses" in seen:
+            self._losses[job_id] = [(samples, loss) for samples, loss in seen["losses"]]
+        if "type_s" in seen:
+            self.type_s[job_id] = list(seen["type_s"])
 
     def copy(self) -> Observed:
         """Return an independent copy."""

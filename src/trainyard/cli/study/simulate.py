@@ -28,10 +28,18 @@ def simulate(
             metavar="DIR",
         ),
     ] = None,
+    snapshot_at: Annotated[
+        tuple[float, str] | None,
+        typer.Option(
+            help="Write the state before the first decision at this time or later, for `trainyard plan`.",
+            metavar="S FILE",
+        ),
+    ] = None,
     json_: o.Json = False,
 ) -> None:
     """Simulate one policy and print what became of the jobs."""
     from trainyard.cli.output import print_json, progress_bars, write_run
+    from trainyard.cli.study.snapshot_at import SnapshotAt
     from trainyard.files.output import out_dir
     from trainyard.policy.grammar import parse_policy
     from trainyard.sim.clock import Simulator
@@ -42,11 +50,15 @@ def simulate(
         out_dir(out) if out is not None else nullcontext() as directory,
         _learning(chosen, rules.round_s, learn_online) as online,
     ):
+        saving = None if snapshot_at is None else SnapshotAt(*snapshot_at, online)
+        watcher = saving or online
         with progress_bars([chosen.name], len(jobs)) as bars:
             simulator = Simulator(
-                cluster, jobs, chosen, rules, failures, lambda done: bars(0, done), watcher=online
+                cluster, jobs, chosen, rules, failures, lambda done: bars(0, done), watcher=watcher
             )
             result = simulator.run()
+        if saving is not None:
+            saving.write()
         if directory is not None:
             write_run(directory, result)
     if json_:

@@ -1,0 +1,48 @@
+"""`simulate --snapshot-at`: write the state before a decision, as a file that `trainyard plan` reads."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from trainyard.errors import InputError
+
+if TYPE_CHECKING:
+    from trainyard.core.instructions import Ended
+    from trainyard.core.watcher import Watcher
+    from trainyard.state.snapshot import Snapshot
+
+
+class SnapshotAt:
+    """A watcher that writes one snapshot, and tells another watcher all it is told itself."""
+
+    def __init__(self, at_s: float, path: str, other: Watcher | None) -> None:
+        if not at_s >= 0:
+            raise InputError(f"--snapshot-at {at_s:g}: give seconds from the start, 0 or more")
+        self.at_s, self.path, self.other = at_s, path, other
+        self._last_s: float | None = None
+        self._text = ""
+
+    def deciding(self, snapshot: Snapshot) -> None:
+        """Keep the snapshot of the first decision at this time or later."""
+        self._last_s = snapshot.now_s
+        if not self._text and snapshot.now_s >= self.at_s:
+            from trainyard.core.saving import snapshot_record
+
+            self._text = json.dumps(snapshot_record(snapshot), ensure_ascii=False) + "\n"
+        if self.other is not None:
+            self.other.deciding(snapshot)
+
+    def ended(self, end: Ended) -> None:
+        """Pass it on."""
+        if self.other is not None:
+            self.other.ended(end)
+
+    def write(self) -> None:
+        """Write the file, or say that there was no decision so late."""
+        from trainyard.files.output import write_text_atomic
+
+        if not self._text:
+            last = f"the last decision was at {self._last_s:g} s"
+            raise InputError(f"--snapshot-at {self.at_s:g}: {last}; give an earlier time")
+        write_text_atomic(self.path, self._text)

@@ -1,0 +1,88 @@
+"""A snapshot as data for a file, to the last bit: `trainyard plan` reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from trainyard.files.cluster import cluster_record, names_of
+from trainyard.files.jobs import job_record
+from trainyard.files.profiles import profile_record
+from trainyard.model.allocation import Allocation
+from trainyard.model.zoo import ZOO
+from trainyard.state.record import Record
+from trainyard.state.snapshot import Snapshot
+
+
+def snapshot_record(view: Snapshot) -> dict[str, Any]:
+    """Return all that a decision needs to know, in the form of a snapshot file."""
+    rules, cluster = view.rules, cluster_record(view.nodes.cluster)
+    names = dict(zip(view.nodes.ids, names_of(cluster), strict=True))
+    given = {
+        "round_s": rules.round_s,
+        "restart_s": rules.restart_s,
+        "start_s": rules.start_s,
+        "seed": rules.seed,
+    }
+    records = sorted(view.table.records, key=lambda record: record.seq)
+    return {
+        "now_s": view.now_s,
+        "cluster": cluster,
+        "rules": {name: value for name, value in given.items() if value is not None},
+        "down": [names[node] for node, up in zip(view.nodes.ids, view.up.tolist(), strict=True) if not up],
+        "jobs": [_job(view, record, names) for record in records],
+        "books": {
+            "met": view.met,
+            "rows": [record.job_id for record in view.table.records],
+            "target": list(view.target),
+            "free_cpus": view.free.cpus,
+            "free_memory_gb": view.free.memory_gb,
+            "said": dict(view.said),
+        },
+    }
+
+
+def _job(view: Snapshot, record: Record, names: Mapping[str, str]) -> dict[str, Any]:
+    """A job, what users read of its progress, and the core's own numbers."""
+    job, left = record.job, record.remaining_at(view.now_s)
+    entry = {**job_record(job), "attained_gpu_s": record.attained_gpu_s(view.now_s)}
+    if job.profile is not None and (
+        job.model not in ZOO or ZOO[job.model].profile.content is not job.profile.content
+    ):
+        entry["profile"] = profile_record(job.profile)
+    if left > 0 and job.samples is None:
+        entry["remaining_s"] = min(left / record.reference_rate, job.duration_s or 0.0)
+    elif left > 0:
+        entry["remaining_samples"] = left
+    allocation = view.target.get(job.job_id)
+    if allocation is not None:
+        entry["allocation"] = _shares(allocation, names)
+    return {**entry, "record": _numbers(view, record)}
+
+
+def _shares(allocation: Allocation, names: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        names[node]: {"gpus": gpus, "servers": servers, "cpus": cpus, "memory_gb": memory_gb}
+        for node, gpus, servers, cpus, memory_gb in allocation.shares
+    }
+
+
+def _numbers(view: Snapshot, record: Record) -> dict[str, Any]:
+    seen = view.observed.record(record.job_id)
+    first = {} if record.first_start_s is None else {"first_start_s": record.first_start_s}
+    return {
+        "seq": record.seq,
+        "remaining": record.remaining,
+        "since_s": record.since,
+        "given_since_s": record.given_since,
+        "attained": record.attained,
+        "executed": record.executed,
+        "met": record.met,
+        "saved": record.saved,
+        "run_since_s": record.run_since_s,
+        "restarts": record.restarts,
+        "preemptions": record.preemptions,
+        "trained_with": record.trained_with,
+        **first,
+        **seen,
+    }
