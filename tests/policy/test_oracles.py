@@ -101,8 +101,8 @@ def test_easy_backfill_never_delays_the_head(rows, place):
     promised: dict[str, list[float]] = {}
 
     class Noted(backfill.Reservation):
-        def __init__(self, snapshot, head, free, started, place):
-            super().__init__(snapshot, head, free, started, place)
+        def __init__(self, draft, head, place):
+            super().__init__(draft, head, place)
             promised.setdefault(head.job.job_id, []).append(self.start_s)
 
     with pytest.MonkeyPatch.context() as patch:
