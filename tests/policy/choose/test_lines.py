@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from conftest import PROFILES, checked
+from conftest import checked
 from policy_cases import nodes_of, yard_of
 from trainyard.core import yard as core
 from trainyard.core.events import (
@@ -18,16 +18,10 @@ from trainyard.core.events import (
     JobFinished,
     JobStopped,
     JobSubmitted,
-    NodeFailed,
-    NodeRepaired,
     ProgressReported,
 )
-from trainyard.core.instructions import Stop
-from trainyard.core.validate import validate
-from trainyard.core.yard import Yard
-from trainyard.model.cluster import Cluster, GpuType, Node, uniform_cluster
+from trainyard.model.cluster import uniform_cluster
 from trainyard.model.job import Job
-from trainyard.model.rules import Rules
 from trainyard.policy.choose import lines as line
 from trainyard.policy.choose.lines import Lines, lines_of
 from trainyard.policy.grammar import parse_policy
@@ -35,7 +29,7 @@ from trainyard.policy.order.by_key import KeyOrder
 from trainyard.policy.order.las import Las
 from trainyard.policy.order.srtf import Srtf
 from trainyard.state import journal
-from trainyard.state.lifecycle import State
+from yard_cases import SLOW, STALLS, STEPS, Driven
 
 ORDERS = (
     "srtf",
@@ -93,11 +87,6 @@ def test_in_line_or_walked_down_the_same_jobs_run(name, jobs, round_s, restart_s
 
 # -- any state that events may lead to --------------------------------------------------------------------
 
-# Slower GPUs than those that jobs are measured by, and nodes that gangs have to span.
-SLOW = Cluster("slow", tuple(Node(f"n{i}", "S", 4, 12.0, 240.0) for i in range(3)), {"S": GpuType("S", 0.4)})
-SIZES = (1, 1, 2, 2, 3, 4, 8)
-LENGTHS = (10.0, 10.0, 40.0, 300.0)
-
 
 def walked(order, snapshot):
     """Who stops and who starts if all active jobs are sorted by key and then as submitted."""
@@ -123,18 +112,13 @@ def check_bounds(order, lines, now_s):
             assert max(keys[: i + 1]) <= order.bound(name, token, now_s)
 
 
-class Driven:
-    """A yard that is led through random steps; each is a kind and a number that settles the rest."""
+class InLine(Driven):
+    """In every decision, lines that were kept and lines made anew choose as the walk does."""
 
-    def __init__(self, policy, cluster, start_s, restart_s, now_s):
-        self.policy, self.now_s, self.submitted = parse_policy(policy), now_s, 0
+    def __init__(self, policy, *args):
+        super().__init__(policy, *args)
         self.order = self.policy.order
         self.kept = Lines(self.order)
-        self.yard = Yard(cluster, self.decide, Rules(start_s=start_s, restart_s=restart_s))
-
-    def step(self, kind, number):
-        getattr(self, kind)(number)
-        validate(self.yard)
 
     def decide(self, snapshot):
         expected = walked(self.order, snapshot)
@@ -145,73 +129,18 @@ class Driven:
             assert (set(stops), starts) == expected
             assert len(stops) == len(expected[0])
             check_bounds(self.order, lines, snapshot.now_s)
-        return self.policy.decide(snapshot)
+        return super().decide(snapshot)
 
     def look(self, _):
         """Ask lines that were left alone for any number of steps."""
-        snapshot = self.yard.snapshot(self.now_s)
-        self.kept.catch_up(snapshot)
-        stops, starts = self.kept.choose(snapshot)
+        snapshot, kept = self.yard.snapshot(self.now_s), self.kept
+        kept.catch_up(snapshot)
+        stops, starts = kept.choose(snapshot)
         assert (set(stops), starts) == walked(self.order, snapshot)
-        stood = [
-            stand[2] for many in (self.kept.waiting, self.kept.running) for x in many.values() for stand in x
+        stands = [
+            stand for some in (kept.waiting, kept.running) for stood in some.values() for stand in stood
         ]
-        assert sorted(stood, key=id) == sorted(snapshot.table.records, key=id)
-
-    def submit(self, number):
-        self.submitted += 1
-        profile = PROFILES[number % 4]
-        work = LENGTHS[number // 4 % len(LENGTHS)]
-        amount = {"duration_s": work} if profile is None else {"samples": 2000.0 * work}
-        job = Job(f"j{self.submitted}", self.now_s, SIZES[number % len(SIZES)], **amount, profile=profile)
-        self.yard.handle(JobSubmitted(self.now_s, job))
-
-    def due(self, _):
-        self.yard.handle(DecisionDue(self.now_s))
-
-    def swift(self, _):
-        """Decide, and confirm all stops at once."""
-        for instruction in self.yard.handle(DecisionDue(self.now_s)):
-            if isinstance(instruction, Stop):
-                self.yard.handle(JobStopped(self.now_s, instruction.job_id))
-
-    def wait(self, number):
-        self.now_s += (0.5, 3.0, 7.0, 40.0)[number % 4]
-
-    def stop(self, number):
-        self._tell(number, JobStopped, State.STOPPING)
-
-    def finish(self, number):
-        self._tell(number, JobFinished, State.RUNNING, State.STOPPING)
-
-    def cancel(self, number):
-        self._tell(number, JobCancelled, *State)
-
-    def report(self, number):
-        part = (0.0, 0.5, 0.99, 1.0)[number % 4]
-        self._tell(number // 4, lambda at, name: ProgressReported(at, name, part * self._left(name)), *State)
-
-    def fail(self, number):
-        self.yard.handle(NodeFailed(self.now_s, self.yard.nodes.ids[number % 3]))
-
-    def repair(self, number):
-        self.yard.handle(NodeRepaired(self.now_s, self.yard.nodes.ids[number % 3]))
-
-    def _tell(self, number, event, *states):
-        those = [r for r in self.yard.table.records if r.state in states]
-        if those:
-            self.yard.handle(event(self.now_s, those[number % len(those)].job_id))
-
-    def _left(self, name):
-        return self.yard.records[name].remaining_at(self.now_s)
-
-
-KINDS = (
-    ["submit"] * 4
-    + ["swift", "wait"] * 2
-    + ["due", "look", "stop", "finish", "cancel", "report", "fail", "repair"]
-)
-STEPS = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 200)), max_size=70)
+        assert sorted(record.seq for _, _, record in stands) == sorted(r.seq for r in snapshot.table.records)
 
 
 @pytest.mark.parametrize("name", ORDERS)
@@ -219,7 +148,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 200)), max_siz
 @given(
     STEPS,
     st.sampled_from([uniform_cluster(3, 4), SLOW]),
-    st.sampled_from([(0.0, 0.0), (5.0, 0.0), (2.0, 60.0)]),
+    st.sampled_from(STALLS),
     st.sampled_from([0.0, 1e7]),
     st.sampled_from([(1, 4), (8, 8192)]),
 )
@@ -230,7 +159,7 @@ def test_lines_agree_with_a_walk_over_all_keys(name, steps, cluster, stalls, now
         patch.setattr(line, "FEW", few)
         patch.setattr(journal, "KEPT", kept)
         patch.setattr(core, "KEPT", kept)
-        driven = Driven(name, cluster, *stalls, now_s)
+        driven = InLine(name, cluster, stalls, now_s)
         for kind, number in [*steps, ("look", 0), ("swift", 0)]:
             driven.step(kind, number)
 
