@@ -69,19 +69,6 @@ APART = {name: {f"n{i // 2}": 1} for i, name in enumerate("abcd")}  # the long o
 @pytest.mark.parametrize("policy", ["ftf", "srtf+pack(consolidate=require)"])
 def test_nothing_is_drafted_where_it_cannot_be_done(policy):
     """Keys under ftf change while jobs wait; and two GPUs on two nodes are no place for `wide`."""
-    jobs = [
-        job("a", 1, 300.0),
-        job("b", 1, 10.0),
-        job("c", 1, 300.0),
-        job("d", 1, 10.0),
-        job("wide", 2, 20.0),
-    ]
-    held = {name: {f"n{i // 2}": 1} for i, name in enumerate("abcd")}
-    assert tried(swap, policy, nodes_of(2, 2), jobs, held) == (False, {})
-
-
-def test_a_decision_goes_the_slow_way_where_the_quick_one_fails():
-    """`wide` finds no place, so nobody is stopped for it; `small`, behind it in line, does."""
     jobs = [*FOUR, job("wide", 2, 20.0)]
     assert tried(swap, policy, nodes_of(2, 2), jobs, APART) == (False, {})
 
