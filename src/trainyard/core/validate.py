@@ -19,7 +19,7 @@ def _require(truth: object, what: str) -> None:
 def validate(yard: Yard) -> None:
     """Raise TrainyardError if any of the yard's books disagree."""
     for row, (record, job) in enumerate(zip(yard.table.records, yard.table.jobs, strict=True)):
-        same = yard.records[job.job_id] is record and record.job is job and record.row == row
+        same = yard.records.get(job.job_id) is record and record.job is job and record.row == row
         _require(same, f"row of {job.job_id}")
     waiting = [record.job_id for record in yard.waiting]
     _require(sorted(waiting + list(yard.target)) == sorted(yard.records), "every job waits or has a target")

@@ -215,6 +215,7 @@ class Yard(Carrier):
                 self.waiting.add(record)
             if record.occupies is not None:
                 roll_back(record, now)
+                self._changed.append(record)
                 self._change(record, WAITING, now, cause)
                 self._vacate(record)
                 record.start = -1

@@ -46,8 +46,8 @@ class Reselection:
 
     def run_all(self) -> bool:
         """Draft that every job gets what it asked for; False, and nothing drafted, if one finds no place."""
-        everybody = _Choice(self.snapshot.waiting_rows(), self.table.column(C.GPUS))
-        if self._realise(everybody) is None:
+        in_order = np.argsort(self.table.column(C.SEQ))
+        if self._realise(_Choice(in_order, self.table.column(C.GPUS))) is None:
             return True
         self.draft.undo()
         return False

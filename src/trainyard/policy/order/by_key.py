@@ -36,7 +36,7 @@ class SteadyOrder(KeyOrder):
     """A preemptive order under which jobs can stand in line: it answers for one job at a time.
 
     The key of a waiting job does not change. Running jobs whose keys change alike share a line, in which
-    they stand by a token that does not change: at any time, a larger token means no smaller a key.
+    they stand by a token that does not change: at any time, a larger token means no smaller a bound.
     """
 
     @abstractmethod

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from math import inf
 
 from trainyard.errors import InputError
+from trainyard.model.allocation import Allocation
 from trainyard.policy.stages import Changes
+from trainyard.state.record import Record
 from trainyard.state.snapshot import Snapshot
 
 EXPLORE_S = 150.0
@@ -40,17 +42,20 @@ class Explorer:
         """Return when the next job will have run for long enough at its size."""
         of, now_s, next_s = snapshot.table.of, snapshot.now_s, inf
         for job_id, allocation in {**snapshot.target, **changes}.items():
-            job = of[job_id].job
-            if allocation is not None and job.elastic:
-                began_s = now_s if job_id in changes else of[job_id].given_since
-                ran = (
-                    snapshot.seen(of[job_id].row)
-                    if job_id in changes
-                    else snapshot.observed.seen(job_id, None)
-                )
-                lacks_s = self.explore_s - ran.get((allocation.gpus, allocation.servers), NEVER)[0]
-                stall_s = max(snapshot.rules.start_s, snapshot.restart_cost(job))
-                end_s = began_s + stall_s + lacks_s
+            record = of[job_id]
+            if allocation is not None and record.job.elastic:
+                size = allocation.gpus, allocation.servers
+                lacks_s = self.explore_s - snapshot.seen(record.row).get(size, NEVER)[0]
+                end_s = _progresses_s(snapshot, record, allocation) + lacks_s
                 if lacks_s > 0 and now_s < end_s < next_s:
                     next_s = end_s
         return next_s
+
+
+def _progresses_s(snapshot: Snapshot, record: Record, allocation: Allocation) -> float:
+    """From when on a job makes progress, if it gets this now."""
+    before = snapshot.target.get(record.job_id)
+    if before is not None and before.seats == allocation.seats:
+        return max(snapshot.now_s, record.since)
+    first = record.first_start_s is None
+    return snapshot.now_s + (snapshot.rules.start_s if first else snapshot.restart_cost(record.job))
