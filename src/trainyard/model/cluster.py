@@ -126,6 +126,14 @@ class NodeTable:
         workers = tuple((gpu_type, gpus) for gpu_type, gpus in counts.items() if gpus)
         return Shape(workers, allocation.servers)
 
+    def is_proportional(self, allocation: Allocation) -> bool:
+        """Whether every GPU comes with its node's share of CPUs and memory, and with nothing else."""
+        for node, gpus, _, cpus, memory_gb in allocation.shares:
+            cpus_each, memory_each = self.share_per_gpu[self.index[node]]
+            if cpus != gpus * cpus_each or memory_gb != gpus * memory_each:
+                return False
+        return True
+
     def proportional(self, part: tuple[int, int]) -> Allocation:
         """Return some GPUs of one node with their share of it; equal requests get the same object."""
         found = self._proportional.get(part)
