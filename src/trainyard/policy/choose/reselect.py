@@ -14,7 +14,8 @@ from trainyard.policy.choose.pools import Pools
 from trainyard.policy.choose.walk import greedy
 from trainyard.policy.order.by_key import KeyOrder
 from trainyard.policy.size.fixed import Fixed
-from trainyard.policy.stages import Stages
+from trainyard.policy.stages import Request, Stages
+from trainyard.policy.tune.proportional import proportional_request
 from trainyard.state.capacity import held_mix, up_by_type
 from trainyard.state.jobs import Column
 from trainyard.state.room import Room
@@ -257,10 +258,9 @@ class Reselection:
 
     def _put_mix(self, row: int, mix: tuple[int, ...], scratch: Room) -> Allocation | None:
         """Place one job whose workers of each type are settled."""
-        job, own_type = self.table.jobs[row], int(self.table.cells[C.TYPE][row])
-        snap, best, speed = self.snapshot, None, 0.0
+        job, snap, best, speed = self.table.jobs[row], self.snapshot, None, 0.0
         for tried in self._cuts(mix, job.least_gpus, scratch):
-            request = self.policy.tune.request(snap, job, sum(tried), own_type)._replace(mix=tried)
+            request = self._request(row, tried)
             found = self.policy.place.find(request, scratch, snap.nodes, snap.rules.seed)
             if found is not None and (rate := snap.speed.rate(job, found)) > speed:
                 best, speed = (request, found), rate
@@ -268,6 +268,15 @@ class Reselection:
             return None
         best[0].take(best[1], scratch, snap.nodes)
         return best[1]
+
+    def _request(self, row: int, mix: tuple[int, ...]) -> Request:
+        """What to ask for; its share has to do for a job that wants more than these GPUs ever come with."""
+        snap, policy = self.snapshot, self.policy
+        job, own_type = self.table.jobs[row], int(self.table.cells[C.TYPE][row])
+        request = policy.tune.request(snap, job, sum(mix), own_type)._replace(mix=mix)
+        if policy.tune.by_gpus or policy.place.find(request, Room.all_of(snap.nodes), snap.nodes, 0):
+            return request
+        return proportional_request(job, sum(mix), own_type)._replace(mix=mix)
 
     def _cuts(self, mix: tuple[int, ...], least: int, scratch: Room) -> Iterator[tuple[int, ...]]:
         """The workers as settled; where these must span nodes, also as many as one node can take."""
