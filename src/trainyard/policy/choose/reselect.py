@@ -70,7 +70,7 @@ class Reselection:
     def _spare(self, changes: Draft) -> bool:
         """Remember running jobs that would be stopped, although none may be: they stay as they are."""
         stopped = [self.table.row_of[job_id] for job_id, allocation in changes.items() if allocation is None]
-        self.stay[stopped] = True  # and so do not move either: each attempt has more of these
+        self.stay[stopped] = True
         return bool(stopped)
 
     def _swap(self) -> Draft | None:
@@ -163,7 +163,7 @@ class Reselection:
         types: Ints = np.full(target.size, -1, dtype=np.int64)
         rows: list[int] = []
         for row, gpus in zip(ranked.tolist(), demand.tolist(), strict=True):
-            if self.stay[row] and pools.keep(row, int(gpus)):
+            if self.stay[row] and pools.keep(row, int(gpus)):  # if it moved, another might have to stop for it
                 rows.append(row)
                 target[row] = gpus
                 continue
