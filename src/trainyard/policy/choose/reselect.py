@@ -163,7 +163,7 @@ class Reselection:
         types: Ints = np.full(target.size, -1, dtype=np.int64)
         rows: list[int] = []
         for row, gpus in zip(ranked.tolist(), demand.tolist(), strict=True):
-            if self.stay[row] and pools.keep(row, int(gpus)):  # if it moved, another might have to stop for it
+            if self.stay[row] and pools.keep(row, int(gpus)):  # else another might have to stop
                 rows.append(row)
                 target[row] = gpus
                 continue
