@@ -10,11 +10,12 @@ import pytest
 from policy_cases import TYPES, drafted, names, snapshot_of, two_types
 from trainyard.model.cluster import Cluster, Node
 from trainyard.model.job import Job
-from trainyard.model.profile import Compute, Profile, Sync
+from trainyard.model.profile import Compute, Profile, Sync, Tables
 from trainyard.policy.choose.reselect import Reselection
 from trainyard.policy.draft import Draft
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.policy import Policy
+from trainyard.policy.tune.synergy.stage import Greedy
 from trainyard.policy.types.joint import Joint
 
 
@@ -155,3 +156,15 @@ def test_what_is_placed_is_taken():
     assert not made._put_mix(1, (0, 2))
     assert made.draft.room.gpus == [2, 1]
     assert list(made.draft.close()) == ["a"]
+
+
+def test_a_share_has_to_do_where_the_chosen_gpus_never_come_with_more():
+    """Alone on the V100s the job could have six CPUs per GPU; the K80s have two each."""
+    hungry = Profile("hungry", scaling="weak", tables=Tables(cpu_memory=((2, 32, 1.0), (6, 32, 3.0))))
+    nodes = (Node("v0", "V100", 4, 24.0, 128.0), Node("k0", "K80", 2, 4.0, 64.0))
+    cluster = Cluster("c", nodes, TYPES)
+    stage, order = Settled(a=(0, 1)), parse_policy("srtf").order
+    policy = Policy(order=order, size=stage, place=stage, tune=Greedy())
+    found = drafted(partial(Reselection, policy), snapshot_of(cluster, [job("a", 1, profile=hungry)]))
+    (share,) = found["a"].shares
+    assert (share.node, share.gpus, share.cpus) == ("k0", 1, 2.0)

@@ -158,6 +158,17 @@ def test_running_jobs_come_first_where_nobody_may_be_stopped():
     assert names(made.snapshot, made.ranked()) == ["z", "x", "w", "y"]
 
 
+def test_who_stays_does_not_move_to_a_faster_type_either():
+    """Else a would take b's GPUs again and again, and the choice would never end."""
+    jobs = [elastic("a", 2), Job("b", 0.0, 2, duration_s=100.0, gpu_type="V100")]
+    made = selection(sized(2, 2, order="fifo"), two_types(), jobs, {"a": {"k": 2}, "b": {"v": 2}})
+    made.stay[:] = True
+    choice = made._choose(None)
+    assert (choice.target.tolist(), choice.types.tolist()) == ([2.0, 2.0], [-1, -1])
+    made.run()
+    assert made.draft.changes == {}
+
+
 def test_who_is_barred_is_not_ranked():
     made = selection("srtf+drf", nodes_of(4), [elastic("a", 1), elastic("b", 1)])
     barred = np.array([name == "a" for name in names(made.snapshot, range(2))])

@@ -225,3 +225,10 @@ def test_a_gang_that_no_type_holds_gets_several():
 def test_a_wrong_round_is_refused():
     with pytest.raises(InputError, match="round_s is 0; give seconds above 0"):
         parse_policy("gavel(round_s=0)")
+
+
+def test_next_to_nothing_counts_as_nothing():
+    """A node that fails in the moment of a start leaves a job with a time too short to divide by."""
+    x, lived = np.array([[0.5], [0.5], [0.5]]), np.array([1.0, 1.0, 1.0])
+    found = priorities(x, np.array([[2e-309], [0.0], [0.25]]), lived)
+    assert found.tolist() == [[0.5e9], [0.5e9], [2.0]]

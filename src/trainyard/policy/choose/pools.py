@@ -23,7 +23,7 @@ class Pools:
         better = self._better(row, gpus)
         if better is not None:
             return self._from(better, gpus)
-        if self._keep(row, gpus):
+        if self.keep(row, gpus):
             return -1
         constraint = self.snapshot.table.records[row].type_index
         if constraint >= 0:
@@ -59,7 +59,8 @@ class Pools:
                     return type_
         return None
 
-    def _keep(self, row: int, gpus: int) -> bool:
+    def keep(self, row: int, gpus: int) -> bool:
+        """Leave a job the GPUs that it holds, if it should have as many and they are still there."""
         held = self.held[row]
         if sum(held) != gpus or any(n > left for n, left in zip(held, self.left, strict=True)):
             return False

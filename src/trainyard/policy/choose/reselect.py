@@ -12,9 +12,11 @@ from trainyard.policy.choose.pools import Pools
 from trainyard.policy.choose.walk import greedy
 from trainyard.policy.draft import Draft
 from trainyard.policy.size.fixed import Fixed
-from trainyard.policy.stages import Stages
+from trainyard.policy.stages import Request, Stages
+from trainyard.policy.tune.proportional import proportional_request
 from trainyard.state.capacity import held_mix, up_by_type
 from trainyard.state.jobs import Column
+from trainyard.state.record import Record
 from trainyard.state.room import Room
 
 C = Column
@@ -142,6 +144,10 @@ class Reselection:
         types: Ints = np.full(target.size, -1, dtype=np.int64)
         rows: list[int] = []
         for row, gpus in zip(ranked.tolist(), demand.tolist(), strict=True):
+            if self.stay[row] and pools.keep(row, int(gpus)):  # else another might have to stop
+                rows.append(row)
+                target[row] = gpus
+                continue
             for size in self._sizes(row, int(gpus)):
                 found = pools.take(row, size)
                 if found is not None:
@@ -226,7 +232,7 @@ class Reselection:
         record, draft, snap, best, speed = self.table.records[row], self.draft, self.snapshot, None, 0.0
         job = record.job
         for tried in self._cuts(mix, job.least_gpus, draft.room):
-            request = self.policy.tune.request(snap, job, sum(tried), record.type_index)._replace(mix=tried)
+            request = self._request(record, tried)
             found = self.policy.place.find(request, draft.room, snap.nodes, snap.rules.seed)
             if found is not None and (rate := snap.speed.rate(job, found)) > speed:
                 best, speed = (request, found), rate
@@ -234,6 +240,14 @@ class Reselection:
             return False
         draft.commit(*best)
         return True
+
+    def _request(self, record: Record, mix: tuple[int, ...]) -> Request:
+        """What to ask for; its share has to do for a job that wants more than these GPUs ever come with."""
+        snap, policy, job = self.snapshot, self.policy, record.job
+        request = policy.tune.request(snap, job, sum(mix), record.type_index)._replace(mix=mix)
+        if policy.tune.by_gpus or policy.place.find(request, Room.all_of(snap.nodes), snap.nodes, 0):
+            return request
+        return proportional_request(job, sum(mix), record.type_index)._replace(mix=mix)
 
     def _cuts(self, mix: tuple[int, ...], least: int, room: Room) -> Iterator[tuple[int, ...]]:
         """The workers as settled; where these must span nodes, also as many as one node can take."""

@@ -49,14 +49,13 @@ class Reservation:
         """Whether starting this job now leaves the head's start where it is; if so, count it in."""
         if self.end_s(record, allocation) <= self.start_s:
             return True
-        index = self.snapshot.nodes.index
+        index, beside = self.snapshot.nodes.index, self.beside
+        # With plain room a free GPU brings its share along, whatever a tune stage lent of it to others.
+        whole = not beside.plain or not self.snapshot.nodes.is_proportional(allocation)
         for share in allocation.shares:
             i = index[share.node]
-            if (
-                self.beside.gpus[i] < share.gpus
-                or self.beside.cpus[i] + CPUS_GB < share.cpus
-                or self.beside.memory_gb[i] + CPUS_GB < share.memory_gb
-            ):
+            lacks = beside.cpus[i] + CPUS_GB < share.cpus or beside.memory_gb[i] + CPUS_GB < share.memory_gb
+            if beside.gpus[i] < share.gpus or (whole and lacks):
                 return False
-        self.beside.take(index, allocation.shares)
+        beside.take(index, allocation.shares)
         return True

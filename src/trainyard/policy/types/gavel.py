@@ -34,7 +34,7 @@ from trainyard.state.jobs import Column
 from trainyard.state.snapshot import Snapshot
 
 Objective = Literal["max-min", "makespan", "ftf", "throughput"]
-NEVER_RAN = 1e9  # priority of a job that has received nothing yet, in multiples of its fraction
+NEVER_RAN = 1e9  # priority of a job that has received next to nothing yet, in multiples of its fraction
 ENOUGH = 1e-4  # of the worst finish-time ratio, relative
 MOST_STEPS = 30  # towards it
 
@@ -184,7 +184,8 @@ class Shares:
 def priorities(x: Floats, spent_s: Floats, lived_s: Floats) -> Floats:
     """X over the fraction of its life that each job has spent on each type."""
     got = spent_s / np.maximum(lived_s, SECONDS)[:, None]
-    priority: Floats = np.where(got > 0, x / np.where(got > 0, got, 1.0), x * NEVER_RAN)
+    least = 1.0 / NEVER_RAN
+    priority: Floats = np.where(got > least, x / np.maximum(got, least), x * NEVER_RAN)
     return priority
 
 

@@ -465,3 +465,18 @@ def test_plan_tunes_jobs_that_run_already(tmp_path):
 def test_a_profile_without_any_speed_is_refused(tune):
     with pytest.raises(InputError, match="0 samples/s"):
         decided(server(), f"fifo+{tune}", [job("a", table((3.0, 62.5, 0.0), (6.0, 62.5, 0.0)))])
+
+
+@pytest.mark.parametrize("tune", TUNES)
+def test_backfilling_counts_on_cpus_that_others_give_back(tune):
+    """A free GPU's CPUs are lent to the hungry job beside it: a short job still passes the wide one."""
+    cluster = Cluster("c", (Node("n0", "V100", 2, 6.0, 125.0), Node("n1", "V100", 8, 24.0, 500.0)))
+    jobs = [
+        Job("wide", 0.0, 8, 60.0),
+        Job("hungry", 0.0, 1, 300.0, profile=HUNGRY),
+        Job("head", 5.0, 8, 60.0),
+        Job("short", 10.0, 1, 90.0),
+    ]
+    outcomes = Simulator(cluster, jobs, parse_policy(f"easy+{tune}")).run().outcomes
+    started = dict(zip(outcomes.job_id, outcomes.start_s.tolist(), strict=True))
+    assert (started["head"], started["short"]) == (60.0, 10.0)
