@@ -111,7 +111,7 @@ def _books(
     if sorted(books["target"]) != sorted(entry.job.job_id for entry in jobs if entry.allocation is not None):
         raise place.error("it must name every job that has an allocation once", "target")
     for name in ("free_cpus", "free_memory_gb"):
-        numbers = books[name]  # type: ignore[literal-required]
+        numbers = books[name]
         if len(numbers) != len(cluster.nodes) or not all(isinstance(n, (int, float)) for n in numbers):
             raise place.error("it must have a number for each node", name)
     return books

@@ -65,7 +65,7 @@ class Observed:
         """Return what was seen of a job as data for a file; `restore` takes it in again."""
         ran = [[*size, *seen] for size, seen in self._ran.get(job_id, {}).items()]
         losses = [list(told) for told in self._losses.get(job_id, [])]
-        found = {"ran": ran, "losses": losses, "type_s": self.type_s.get(job_id, [])}
+        found: dict[str, list[Any]] = {"ran": ran, "losses": losses, "type_s": self.type_s.get(job_id, [])}
         return {name: seen for name, seen in found.items() if seen}
 
     def restore(self, job_id: str, seen: Mapping[str, Any]) -> None:
