@@ -20,7 +20,7 @@ from trainyard.model.cluster import Cluster, GpuType, Node, uniform_cluster
 from trainyard.model.job import Job
 from trainyard.model.rules import Rules
 from trainyard.model.tolerance import CPUS_GB
-from trainyard.state.capacity import held_mix, seconds_by_type, up_by_type, up_capacity
+from trainyard.state.capacity import held_by_type, seconds_by_type, up_by_type, up_capacity
 from trainyard.state.jobs import Column
 
 TWO = Cluster(
@@ -178,11 +178,11 @@ def test_a_fork_can_be_changed():
 
 def test_workers_by_type_and_what_there_is():
     yard = two_jobs()
-    assert held_mix(yard.snapshot(20.0)).tolist() == [[1, 1], [0, 0]]
+    assert held_by_type(yard.snapshot(20.0)).tolist() == [[1, 1], [0, 0]]
     assert up_by_type(yard.snapshot(20.0)).tolist() == [4, 4]  # held or free
     assert up_capacity(yard.snapshot(20.0)) == (8.0, 24.0, 128.0)
     yard.handle(NodeFailed(20.0, "s"))
-    assert held_mix(yard.snapshot(20.0)).tolist() == [[0, 0], [0, 0]]
+    assert held_by_type(yard.snapshot(20.0)).tolist() == [[0, 0], [0, 0]]
     assert up_by_type(yard.snapshot(20.0)).tolist() == [4, 0]
     assert up_capacity(yard.snapshot(20.0)) == (4.0, 12.0, 64.0)
     yard.handle(NodeRepaired(30.0, "s"))
@@ -201,11 +201,11 @@ def test_seconds_on_each_type_count_in_proportion_to_workers():
     yard = yard_of(TWO, [{"a": on(f=3, s=1)}, {"a": on(s=2)}], job, Job("b", 0.0, 1, 1.0))
     yard.handle(DecisionDue(0.0))
     snapshot = yard.snapshot(8.0)
-    assert seconds_by_type(snapshot, held_mix(snapshot)).tolist() == [[6.0, 2.0], [0.0, 0.0]]
+    assert seconds_by_type(snapshot, held_by_type(snapshot)).tolist() == [[6.0, 2.0], [0.0, 0.0]]
     yard.handle(DecisionDue(8.0))
     yard.handle(JobStopped(8.0, "a"))
     snapshot = yard.snapshot(13.0)
-    assert seconds_by_type(snapshot, held_mix(snapshot)).tolist() == [[6.0, 7.0], [0.0, 0.0]]
+    assert seconds_by_type(snapshot, held_by_type(snapshot)).tolist() == [[6.0, 7.0], [0.0, 0.0]]
 
 
 def test_seconds_on_one_type_are_the_seconds_executed():
@@ -213,7 +213,7 @@ def test_seconds_on_one_type_are_the_seconds_executed():
     yard = yard_of(uniform_cluster(1, 4), [{"a": allocation}], Job("a", 0.0, 1, 9.0), Job("b", 0.0, 1, 9.0))
     yard.handle(DecisionDue(2.0))
     snapshot = yard.snapshot(7.0)
-    assert seconds_by_type(snapshot, held_mix(snapshot)).tolist() == [[5.0], [0.0]]
+    assert seconds_by_type(snapshot, held_by_type(snapshot)).tolist() == [[5.0], [0.0]]
 
 
 def test_a_new_row_says_what_the_job_asks_for():

@@ -103,7 +103,7 @@ class BatchEnv:
         if episode is None:
             return
         began_s, left = episode.simulator.now_s, float(self.slots.left[b].sum())
-        episode.close(self.slots.rows[b], self.slots.sizes(b))
+        episode.close(self.slots.rows[b], self.slots.shapes(b))
         over = not self._open(b, episode)
         step.job_slots[b], step.progress[b] = episode.rewards()
         still = 0.0 if over else float(self.slots.left[b][episode.arrivals() <= began_s].sum())

@@ -15,7 +15,7 @@ from trainyard.model.rules import Rules
 from trainyard.model.speed import SpeedModel
 from trainyard.policy.policy import Policy
 from trainyard.policy.size.dl2.stage import settled
-from trainyard.policy.stages import Size, Sizes
+from trainyard.policy.stages import Chosen, Shapes, Size
 from trainyard.sim.clock import Simulator
 from trainyard.state.jobs import Column
 from trainyard.state.snapshot import Snapshot
@@ -52,23 +52,23 @@ class Outcome(NamedTuple):
     decisions: int
 
 
-class Chosen(Size):
+class AsTold(Size):
     """Size stage that answers what it was told."""
 
     def __init__(self) -> None:
         self.gpus: Ints = np.zeros(0, dtype=np.int64)  # of each row of the job table
         self.servers: Ints = self.gpus
 
-    def tell(self, jobs: int, rows: Ints, sizes: Sizes) -> None:
-        """Take note of the sizes of these rows; the others wait."""
+    def tell(self, jobs: int, rows: Ints, shapes: Shapes) -> None:
+        """Take note of the shapes of these rows; the others wait."""
         self.gpus, self.servers = np.zeros((2, jobs), dtype=np.int64)
-        self.gpus[rows] = sizes.gpus
-        if sizes.servers is not None:
-            self.servers[rows] = sizes.servers
+        self.gpus[rows] = shapes.gpus
+        if shapes.servers is not None:
+            self.servers[rows] = shapes.servers
 
-    def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
-        """Return the sizes told for each ranked row."""
-        return settled(snapshot, ranked, Sizes(self.gpus[ranked], self.servers[ranked]))
+    def shapes(self, snapshot: Snapshot, ranked: Ints) -> Chosen:
+        """Return the shapes told for each ranked row."""
+        return Chosen(settled(snapshot, ranked, Shapes(self.gpus[ranked], self.servers[ranked])))
 
 
 class Episode:
@@ -77,8 +77,8 @@ class Episode:
     def __init__(self, number: int, scenario: Scenario, policy: Policy) -> None:
         self.number = number
         self.slot_s = scenario.slot_s
-        self.chosen = Chosen()
-        self.policy = replace(policy, size=self.chosen)
+        self.told = AsTold()
+        self.policy = replace(policy, size=self.told)
         self.simulator = Simulator(
             scenario.cluster, scenario.jobs, self.policy, scenario.options, speed=scenario.speed
         )
@@ -98,9 +98,9 @@ class Episode:
             simulator.decide()
         return None
 
-    def close(self, rows: Ints, sizes: Sizes) -> None:
-        """Run the slot with these sizes."""
-        self.chosen.tell(len(self.simulator.yard.table), rows, sizes)
+    def close(self, rows: Ints, shapes: Shapes) -> None:
+        """Run the slot with these shapes."""
+        self.told.tell(len(self.simulator.yard.table), rows, shapes)
         self.simulator.decide()
 
     def rewards(self) -> tuple[float, float]:

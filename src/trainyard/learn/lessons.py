@@ -20,7 +20,7 @@ from trainyard.policy.policy import Policy
 from trainyard.policy.size.dl2.arrays import ACTIONS, Singles
 from trainyard.policy.size.dl2.features import Features, ahead
 from trainyard.policy.size.dl2.slot import BOTH, SERVER, STOP, WORKER, Slots
-from trainyard.policy.stages import Sizes
+from trainyard.policy.stages import Shapes
 from trainyard.sim.clock import Simulator
 from trainyard.state.snapshot import Snapshot
 
@@ -31,7 +31,7 @@ class Moment(NamedTuple):
     snapshot: Snapshot
     ranked: Ints  # rows of the job table, in the learner's order
     slot_s: float
-    sizes: Sizes  # of the ranked jobs
+    shapes: Shapes  # of the ranked jobs
 
 
 class Lessons(NamedTuple):
@@ -52,17 +52,17 @@ def watch(scenario: Scenario, teacher: Policy, learner: Policy | None = None) ->
         snapshot = simulator.yard.snapshot(simulator.now_s)
         if len(snapshot.table):
             ranked = learner.ranked(snapshot)
-            sizes = sizes_of(snapshot, ranked, teacher.decide(snapshot).allocations(snapshot.target))
-            yield Moment(snapshot, ranked, scenario.slot_s, sizes)
+            shapes = shapes_of(snapshot, ranked, teacher.decide(snapshot).allocations(snapshot.target))
+            yield Moment(snapshot, ranked, scenario.slot_s, shapes)
         simulator.decide()
 
 
-def sizes_of(snapshot: Snapshot, ranked: Ints, plan: dict[str, Allocation]) -> Sizes:
+def shapes_of(snapshot: Snapshot, ranked: Ints, plan: dict[str, Allocation]) -> Shapes:
     """Return how big a plan makes each ranked job."""
     held = [plan.get(snapshot.table.jobs[row].job_id) for row in ranked.tolist()]
     numbers = [(0, 0) if a is None else (a.gpus, a.servers) for a in held]
     gpus, servers = np.array(numbers, dtype=np.int64).reshape(-1, 2).T
-    return Sizes(gpus, servers)
+    return Shapes(gpus, servers)
 
 
 def lessons(
@@ -70,7 +70,7 @@ def lessons(
 ) -> Iterator[Lessons]:
     """Yield decisions, up to one of each slot at a time; slots without a choice give none."""
     slots, source = Slots(batch, features or Features()), iter(moments)
-    aims: list[Sizes | None] = [None] * batch
+    aims: list[Shapes | None] = [None] * batch
     while True:
         for b in range(batch):
             if aims[b] is None:
@@ -91,21 +91,21 @@ def lessons(
             slots.act(steps, actions[steps])
 
 
-def _open(slots: Slots, b: int, source: Iterator[Moment]) -> Sizes | None:
+def _open(slots: Slots, b: int, source: Iterator[Moment]) -> Shapes | None:
     moment = next(source, None)
     if moment is None:
         return None
     slots.open(b, moment.snapshot, moment.ranked, moment.slot_s)
-    return moment.sizes
+    return moment.shapes
 
 
-def toward(slots: Slots, aims: list[Sizes | None], mask: Mask) -> Ints:
-    """Return the next action of each slot on the way to the sizes aimed at; stop if there is none."""
+def toward(slots: Slots, aims: list[Shapes | None], mask: Mask) -> Ints:
+    """Return the next action of each slot on the way to the shapes aimed at; stop if there is none."""
     aim: Ints = np.zeros((2, slots.batch, slots.width), dtype=np.int64)
-    for b, sizes in enumerate(aims):
-        if sizes is not None:
-            aim[0, b, : sizes.gpus.size] = sizes.gpus
-            aim[1, b, : sizes.gpus.size] = sizes.gpus if sizes.servers is None else sizes.servers
+    for b, shapes in enumerate(aims):
+        if shapes is not None:
+            aim[0, b, : shapes.gpus.size] = shapes.gpus
+            aim[1, b, : shapes.gpus.size] = shapes.gpus if shapes.servers is None else shapes.servers
     has = np.stack([slots.jobs.workers, slots.jobs.servers])
     wanted = _wanted(has, aim, slots.kinds.apart[slots.jobs.kind])
     legal = wanted & mask[:, 1:].reshape(slots.batch, slots.width, ACTIONS)

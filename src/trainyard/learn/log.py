@@ -27,7 +27,7 @@ from trainyard.model.job import Job
 from trainyard.model.profile import Profile
 from trainyard.model.speed import Sensitivity, SpeedModel
 from trainyard.policy.policy import Policy
-from trainyard.policy.stages import Sizes
+from trainyard.policy.stages import Shapes
 from trainyard.state.jobs import Column, JobTable
 from trainyard.state.queue import Queue
 from trainyard.state.record import Record
@@ -66,8 +66,8 @@ def _decided(moment: Moment) -> Iterator[dict[str, Any]]:
     """Every active job, in order of submission: how far it is, what it holds, and what it gets."""
     snapshot = moment.snapshot
     table, gets = snapshot.table, np.zeros((2, len(snapshot.table)), dtype=np.int64)
-    gets[0, moment.ranked] = moment.sizes.gpus
-    gets[1, moment.ranked] = moment.sizes.gpus if moment.sizes.servers is None else moment.sizes.servers
+    gets[0, moment.ranked] = moment.shapes.gpus
+    gets[1, moment.ranked] = moment.shapes.gpus if moment.shapes.servers is None else moment.shapes.servers
     left, left_s, attained = snapshot.remaining_samples(), snapshot.remaining_s(), snapshot.attained_gpu_s()
     for row in np.argsort(table.column(C.SEQ)).tolist():
         job = table.jobs[row]
@@ -155,8 +155,8 @@ class _Book:
         snapshot = Snapshot(now_s, self.nodes, self.speed, table, waiting, running, free, up, sensitivity)
         ranked = self.learner.ranked(snapshot)
         numbers = [gets[table.jobs[row].job_id] for row in ranked.tolist()]
-        sizes = Sizes(*np.array(numbers, dtype=np.int64).reshape(-1, 2).T)
-        return Moment(snapshot, ranked, self.slot_s, sizes)
+        shapes = Shapes(*np.array(numbers, dtype=np.int64).reshape(-1, 2).T)
+        return Moment(snapshot, ranked, self.slot_s, shapes)
 
     def _record(self, job: Job, seq: int, entry: DecidedEntry, now_s: float) -> Record:
         work = total, rate, _ = self.speed.work(job)

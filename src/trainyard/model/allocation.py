@@ -18,6 +18,12 @@ class Share(NamedTuple):
     cpus: float
     memory_gb: float
 
+    def plus(self, more: Share) -> Share:
+        """Return both together, on the same node."""
+        node, gpus, servers, cpus, memory_gb = self
+        _, more_gpus, more_servers, more_cpus, more_gb = more
+        return Share(node, gpus + more_gpus, servers + more_servers, cpus + more_cpus, memory_gb + more_gb)
+
 
 _set = object.__setattr__
 

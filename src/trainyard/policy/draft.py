@@ -71,6 +71,11 @@ class Draft:
         self._latest = None
         self.changes = {}
 
+    def rewrite(self, changes: dict[str, Allocation | None]) -> None:
+        """Put other changes in place of all; their room is not counted any more, only checked in the end."""
+        self.undo()
+        self.changes = changes
+
     def close(self) -> dict[str, Allocation | None]:
         """Return the changes, and the room as it was."""
         changes = self.changes

@@ -12,7 +12,7 @@ from trainyard.policy.blame import Borrowed, stage_error
 from trainyard.policy.parameters import bare, parameters_of
 from trainyard.policy.policy import Policy
 from trainyard.policy.registry import DEFAULTS, ENTRIES, PRESETS, STAGES, Entry, Stage
-from trainyard.policy.types.joint import Joint
+from trainyard.policy.stages import Size
 
 TERM = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:\(([^()]*)\))?\s*")
 
@@ -54,8 +54,8 @@ def parse_policy(text: str) -> Policy:
 
 
 def _default(stage: Stage, named: Iterable[Any]) -> str:
-    """Name of a stage that is not given: the usual one; joint stages bring their own order."""
-    own = [made.order for made in named if isinstance(made, Joint)] if stage == "order" else []
+    """Name of a stage that is not given: the usual one; a size stage may bring its own order."""
+    own = [made.order for made in named if isinstance(made, Size) and made.order] if stage == "order" else []
     return own[0] if own else DEFAULTS[stage]
 
 

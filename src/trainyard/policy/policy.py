@@ -1,22 +1,32 @@
-"""A policy: four stages, asked in turn, make one plan out of one snapshot."""
+"""A policy: four stages, asked in turn, make one plan out of one snapshot.
+
+Every decision is made in four steps, whichever way is the quickest that the stages allow:
+
+1. rank      who goes first (order stage)
+2. shape     how big each job should be (size stage)
+3. choose    who of them runs, given what there is (`choose/`)
+4. realise   on which nodes (place stage), with how much CPU and memory (tune stage), as a draft
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from math import inf
+from math import floor, inf
 from typing import Any
 
 from trainyard.model.allocation import Plan
 from trainyard.model.arrays import Ints
+from trainyard.model.tolerance import COUNT
 from trainyard.policy.choose.in_line import start_all, swap
 from trainyard.policy.choose.reselect import Reselection
+from trainyard.policy.choose.selection import Selection
 from trainyard.policy.choose.starts import Starts
 from trainyard.policy.draft import Draft
 from trainyard.policy.order.fifo import Fifo
 from trainyard.policy.place.pack import Pack
 from trainyard.policy.size.fixed import Fixed
-from trainyard.policy.stages import Changes, Order, Place, Size, Tune
+from trainyard.policy.stages import Changes, Order, Place, Size, Stage, Tune
 from trainyard.policy.tune.proportional import Proportional
 from trainyard.state.snapshot import Snapshot
 
@@ -35,36 +45,36 @@ class Policy:
     place: Place = field(default_factory=Pack)
     tune: Tune = field(default_factory=Proportional)
     # What the stages say of themselves, looked up once.
-    _gangs: bool = field(init=False, repr=False, compare=False)  # every job runs as requested or not at all
-    _starts_only: bool = field(init=False, repr=False, compare=False)  # and no running job is disturbed
-    _grounds: bool = field(
-        init=False, repr=False, compare=False
-    )  # other stages see what its tune stage shows
-    _shares: bool = field(init=False, repr=False, compare=False)  # CPUs and memory are handed out afterwards
+    _starts_only: bool = field(init=False, repr=False, compare=False)  # whole gangs, nobody is disturbed
+    _grounds: bool = field(init=False, repr=False, compare=False)  # others see what its tune stage shows
     _wakes: list[Callable[[Snapshot, Changes], float]] = field(init=False, repr=False, compare=False)
+    _improvers: list[Stage] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        gangs = isinstance(self.size, Fixed)
-        object.__setattr__(self, "_gangs", gangs)
-        object.__setattr__(self, "_starts_only", gangs and not self.order.preemptive)
+        stages: tuple[Stage, ...] = (self.order, self.size, self.place, self.tune)
+        wakes = [stage.wake_s for stage in stages if type(stage).wake_s is not Stage.wake_s]
+        wakes += [_Period(stage.period_s).wake_s for stage in stages if stage.period_s < inf]
+        improvers = [stage for stage in stages if type(stage).improve is not Stage.improve]
+        object.__setattr__(self, "_starts_only", self.size.whole_gangs and not self.order.preemptive)
         object.__setattr__(self, "_grounds", type(self.tune).ground is not Tune.ground)
-        object.__setattr__(self, "_shares", type(self.tune).share is not Tune.share)
-        awake = [stage.wake_s for stage in (self.order, self.size) if _overrides(stage)]
-        object.__setattr__(self, "_wakes", awake)
+        object.__setattr__(self, "_wakes", wakes)
+        object.__setattr__(self, "_improvers", improvers)
 
     def decide(self, snapshot: Snapshot) -> Plan:
         """Return what should run now. Reads the snapshot, changes nothing."""
         changes, notes = NO_CHANGES, NOTHING_SAID
-        if not self._starts_only or (
-            snapshot.free.total and len(snapshot.table.records) > len(snapshot.target)
+        if (
+            not self._starts_only
+            or self._improvers
+            or (snapshot.free.total and len(snapshot.table.records) > len(snapshot.target))
         ):
             draft = Draft(self.tune.ground(snapshot) if self._grounds else snapshot)
             try:
                 notes = self._choose(draft)
+                for stage in self._improvers:
+                    stage.improve(snapshot, draft)
             finally:
                 changes = draft.close()
-        if self._shares and (changes or self.tune.retunes):
-            changes = self.tune.share(snapshot, changes)
         if not (changes or notes or self._wakes):
             return UNCHANGED
         if not self._wakes:
@@ -72,8 +82,8 @@ class Policy:
         return Plan(changes, min([wake_s(snapshot, changes) for wake_s in self._wakes]), notes)
 
     def ranked(self, snapshot: Snapshot) -> Ints:
-        """Return the rows that sizes are chosen for, first come first."""
-        return Reselection(self, Draft(self.tune.ground(snapshot))).ranked()
+        """Return the rows that shapes are chosen for, first come first."""
+        return Selection(self, self.tune.ground(snapshot)).ranked()
 
     def _choose(self, draft: Draft) -> Mapping[str, Any]:
         """Draft the changes by the quickest way that the stages allow; return what they say of it."""
@@ -81,13 +91,22 @@ class Policy:
             Starts(self, draft).run()
             return NOTHING_SAID
         one_type = len(draft.view.nodes.types) == 1
-        if self._gangs and one_type and (start_all(self, draft) or swap(self, draft)):
+        if self.size.whole_gangs and one_type and (start_all(self, draft) or swap(self, draft)):
             return NOTHING_SAID
         selection = Reselection(self, draft)
         selection.run()
         return selection.notes
 
 
-def _overrides(stage: Order | Size) -> bool:
-    """Whether the stage ever wants to be woken."""
-    return type(stage).wake_s not in (Order.wake_s, Size.wake_s)
+class _Period:
+    """Wakes a policy at every multiple of some seconds."""
+
+    def __init__(self, period_s: float) -> None:
+        self.period_s = period_s
+
+    def wake_s(self, snapshot: Snapshot, changes: Changes) -> float:
+        """Return the next multiple, if anything runs from now on."""
+        stays = any(job_id not in changes for job_id in snapshot.target)
+        if not stays and not any(changes.values()):
+            return inf
+        return (floor(snapshot.now_s / self.period_s + COUNT) + 1) * self.period_s

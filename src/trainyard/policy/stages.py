@@ -5,9 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from math import inf
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 
-from trainyard.model.allocation import Allocation
+from trainyard.model.allocation import Allocation, Share
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.cluster import NodeTable
 from trainyard.model.job import Job
@@ -17,12 +17,28 @@ from trainyard.state.record import Record
 from trainyard.state.room import Room
 from trainyard.state.snapshot import Snapshot
 
+if TYPE_CHECKING:
+    from trainyard.policy.draft import Draft
+
 Fill = Literal["strict", "greedy", "easy"]
 Changes = Mapping[str, Allocation | None]
 FALLBACK = "fallback"  # the note of a learned stage that names the stage which decided in its place
 
 
-class Order(ABC):
+class Stage:
+    """What any stage of a policy may say of itself."""
+
+    period_s: float = inf  # it wants to be asked at every multiple of these seconds, while anything runs
+
+    def wake_s(self, snapshot: Snapshot, changes: Changes) -> float:
+        """Return when its answer may change by itself, if these changes are made and nothing else comes."""
+        return inf
+
+    def improve(self, snapshot: Snapshot, draft: Draft) -> None:
+        """Change a draft in which every job has found its place: move others, share out, swap."""
+
+
+class Order(Stage, ABC):
     """Who goes first? Ranks active jobs; a non-preemptive order ranks only those that wait."""
 
     preemptive: ClassVar[bool] = True
@@ -42,39 +58,39 @@ class Order(ABC):
         ranked = self.rank(snapshot)
         return ranked[greedy(demand[ranked], snapshot.up_gpus)]
 
-    def wake_s(self, snapshot: Snapshot, changes: Changes) -> float:
-        """Return when the ranking may change by itself, if these changes are made and nothing else comes."""
-        return inf
 
-
-class Sizes(NamedTuple):
-    """How big each ranked job should be."""
+class Shapes(NamedTuple):
+    """How big each ranked job should be, column by column."""
 
     gpus: Ints  # 0: wait
     servers: Ints | None = None  # parameter servers; None: one for each worker of a job that has any
-    mix: Ints | None = None  # workers by GPU type (columns), where the stage chooses that too
+    by_type: Ints | None = None  # the GPUs by type (columns), where the stage chooses that too
+
+
+class Chosen(NamedTuple):
+    """The answer of a size stage."""
+
+    shapes: Shapes
     notes: Mapping[str, Any] = {}  # what else there is to say of this decision
 
 
-class Size(ABC):
-    """How big is each job? `None` stands for: as requested, whole or not at all."""
+class Size(Stage, ABC):
+    """How big is each job?"""
 
+    whole_gangs: ClassVar[bool] = False  # whether every job runs as requested or not at all
+    order: ClassVar[str] = ""  # the order that goes with it where the policy names none
     refusal: ClassVar[str] = ""  # why a job may have to wait although there is room for it
     cuts: ClassVar[bool] = False  # whether fewer workers on one node are welcome where all would span several
 
     @abstractmethod
-    def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes | None:
-        """Return the size of each ranked row, within the capacity of the cluster."""
+    def shapes(self, snapshot: Snapshot, ranked: Ints) -> Chosen:
+        """Return the shape of each ranked row, within the capacity of the cluster."""
 
     def smaller(self, job: Job, gpus: int) -> Iterator[int]:
         """Yield sizes to try where there is no room for the chosen one, in steps of an eighth."""
         while gpus > job.least_gpus:
             gpus = max(gpus - max(gpus // 8, 1), job.least_gpus)
             yield gpus
-
-    def wake_s(self, snapshot: Snapshot, changes: Changes) -> float:
-        """Return when sizes may change by themselves, if these changes are made and nothing else comes."""
-        return inf
 
 
 class Request(NamedTuple):
@@ -87,7 +103,18 @@ class Request(NamedTuple):
     memory_per_gpu: float | None = None
     servers: int = 0
     server: Demand | None = None  # what each server holds; None: it lives on its workers' share
-    mix: tuple[int, ...] | None = None  # workers by GPU type, if that is settled
+    by_type: tuple[int, ...] | None = None  # its GPUs by type, if that is settled
+
+    def of_each_type(self) -> Iterator[Request]:
+        """Yield a request for the GPUs of each type alone; servers go with them in proportion."""
+        assert self.by_type is not None
+        upto, gpus = 0, 0
+        for gpu_type, count in enumerate(self.by_type):
+            if count:
+                gpus += count
+                servers = round(self.servers * gpus / self.gpus) - upto
+                upto += servers
+                yield self._replace(gpus=count, gpu_type=gpu_type, servers=servers, by_type=None)
 
     def take(self, allocation: Allocation, free: Room, nodes: NodeTable) -> None:
         """Take what was found for it out of what is free."""
@@ -96,25 +123,39 @@ class Request(NamedTuple):
         free.take(nodes.index, allocation.shares)
 
 
-class Place(ABC):
+class Place(Stage, ABC):
     """Where does it run?"""
 
     @abstractmethod
     def find(self, request: Request, free: Room, nodes: NodeTable, seed: int) -> Allocation | None:
         """Return nodes for the whole gang, or None if it does not fit."""
 
+    def find_by_type(self, request: Request, free: Room, nodes: NodeTable, seed: int) -> Allocation | None:
+        """Return the same where the GPUs of each type are settled: one type after the other."""
+        parts = list(request.of_each_type())
+        if len(parts) == 1:
+            return self.find(parts[0], free, nodes, seed)
+        room, shares = free.copy(), dict[str, Share]()
+        for part in parts:
+            found = self.put(part, room, nodes, seed)
+            if found is None:
+                return None
+            for share in found.shares:
+                had = shares.get(share.node)
+                shares[share.node] = share if had is None else had.plus(share)
+        return Allocation(tuple(shares.values()))
+
     def put(self, request: Request, free: Room, nodes: NodeTable, seed: int) -> Allocation | None:
-        """Return the same, and take it out of what is free."""
+        """Return nodes, and take what they give out of what is free."""
         allocation = self.find(request, free, nodes, seed)
         if allocation is not None:
             request.take(allocation, free, nodes)
         return allocation
 
 
-class Tune(ABC):
+class Tune(Stage, ABC):
     """How much CPU and memory goes with each GPU?"""
 
-    retunes: ClassVar[bool] = False  # whether shares of running jobs change with the jobs beside them
     by_gpus: ClassVar[bool] = True  # whether jobs that ask for the same GPUs fit in the same places
 
     @abstractmethod
@@ -124,10 +165,6 @@ class Tune(ABC):
     def ground(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot as the stages before this one should see it."""
         return snapshot
-
-    def share(self, snapshot: Snapshot, changes: Changes) -> Changes:
-        """Hand out CPUs and memory once everything is placed; by default as requested."""
-        return changes
 
 
 class Stages(Protocol):

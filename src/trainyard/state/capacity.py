@@ -10,7 +10,7 @@ from trainyard.state.jobs import Column
 from trainyard.state.snapshot import Snapshot
 
 
-def held_mix(snapshot: Snapshot) -> Ints:
+def held_by_type(snapshot: Snapshot) -> Ints:
     """Workers of every active job (rows of the table) on each GPU type."""
     nodes, of = snapshot.nodes, snapshot.table.of
     mix: Ints = np.zeros((len(snapshot.table), len(nodes.types)), dtype=np.int64)

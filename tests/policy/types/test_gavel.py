@@ -20,7 +20,7 @@ from trainyard.policy.grammar import parse_policy
 from trainyard.policy.types.gavel import Shares, equal_share, priorities, realise
 from trainyard.policy.types.options import Options, options_of
 from trainyard.sim.clock import Simulator
-from trainyard.state.capacity import held_mix, seconds_by_type
+from trainyard.state.capacity import held_by_type, seconds_by_type
 
 NONE = Sync(kind="none")
 
@@ -190,7 +190,7 @@ class TestRounds:
         simulator.run()
         snapshot = simulator.yard.snapshot(5e4)
         rows = np.array([snapshot.table.of[f"j{i}"].row for i in range(3)])
-        spent = seconds_by_type(snapshot, held_mix(snapshot))[rows]
+        spent = seconds_by_type(snapshot, held_by_type(snapshot))[rows]
         case = options_of(snapshot, rows, np.array([1, 1]))
         x = policy.size.fractions(snapshot, rows, case, np.array([1, 1]))
         assert spent.sum(axis=1) == pytest.approx(snapshot.executed_s()[rows], rel=1e-9)

@@ -16,7 +16,7 @@ from trainyard.model.zoo import zoo_profile
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.types.options import options_of
 from trainyard.state.beliefs import Told
-from trainyard.state.capacity import held_mix, seconds_by_type
+from trainyard.state.capacity import held_by_type, seconds_by_type
 
 TYPES = {"V100": GpuType("V100", 1.0), "K80": GpuType("K80", 0.25)}
 
@@ -70,7 +70,7 @@ def test_seconds_on_each_type_are_kept_and_forgotten():
         if isinstance(instruction, Stop):
             yard.handle(JobStopped(100.0, instruction.job_id))
     snapshot = yard.snapshot(150.0)
-    assert seconds_by_type(snapshot, held_mix(snapshot)).tolist() == [[50.0, 100.0]]
+    assert seconds_by_type(snapshot, held_by_type(snapshot)).tolist() == [[50.0, 100.0]]
     twin = snapshot.fork()
     yard.handle(JobFinished(200.0, "second"))
     assert not yard.snapshot(200.0).observed.type_s

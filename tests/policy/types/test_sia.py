@@ -18,7 +18,7 @@ from trainyard.model.rules import Rules
 from trainyard.model.zoo import zoo_profile
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.types.sia import cheapest, configurations, move_factors, sizes
-from trainyard.state.capacity import held_mix, up_by_type
+from trainyard.state.capacity import held_by_type, up_by_type
 
 MODELS = ("resnet50", "vgg16", "bert-base", "lstm", "ncf")
 TYPES = {"V100": GpuType("V100", 1.0), "K80": GpuType("K80", 0.25)}
@@ -97,7 +97,7 @@ def test_no_choice_of_configurations_is_better(seed, later_s):
     totals = (objective(jobs, choice, speeds, capacity, factor) for choice in product(*(o for _, o in found)))
     best = min(total for total in totals if total is not None)
     ranked = np.array([snapshot.table.of[job.job_id].row for job in jobs])
-    held = held_mix(snapshot)
+    held = held_by_type(snapshot)
     mix = parse_policy("sia").size.assign(snapshot, ranked, held[ranked], up_by_type(snapshot))
     chosen = []
     for job, row in zip(jobs, mix.tolist(), strict=True):
@@ -112,7 +112,7 @@ def test_no_choice_of_configurations_is_better(seed, later_s):
 
 def mix_of(snapshot, job_id):
     record = snapshot.table.of.get(job_id)
-    held = held_mix(snapshot)[record.row].tolist() if record is not None else [0, 0]
+    held = held_by_type(snapshot)[record.row].tolist() if record is not None else [0, 0]
     return next(((t, n) for t, n in enumerate(held) if n), None)
 
 

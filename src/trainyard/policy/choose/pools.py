@@ -1,10 +1,37 @@
-"""Which GPU type each job takes, on a cluster with several."""
+"""Chooser for several GPU types: down the ranking, each job takes GPUs of one type if it can."""
 
 from __future__ import annotations
 
+import numpy as np
+
+from trainyard.model.arrays import Ints
 from trainyard.model.cluster import by_speed
-from trainyard.state.capacity import held_mix, up_by_type
+from trainyard.policy.choose.selection import Choice, Selection
+from trainyard.policy.choose.sizes import sizes_to_try
+from trainyard.policy.stages import Shapes
+from trainyard.state.capacity import held_by_type, up_by_type
 from trainyard.state.snapshot import Snapshot
+
+
+def from_pools(selection: Selection, ranked: Ints, shapes: Shapes) -> Choice:
+    """Walk down the ranking; a size that no GPU type has room for is cut."""
+    pools, stay, smaller = Pools(selection.snapshot), selection.stay, selection.policy.size.smaller
+    target = np.zeros(selection.given.size)
+    types: Ints = np.full(target.size, -1, dtype=np.int64)
+    rows: list[int] = []
+    for row, gpus in zip(ranked.tolist(), selection.demand(ranked, shapes.gpus).tolist(), strict=True):
+        if stay[row] and pools.keep(row, int(gpus)):  # else another might have to stop
+            rows.append(row)
+            target[row] = gpus
+            continue
+        for size in sizes_to_try(selection.table.jobs[row], int(gpus), smaller):
+            found = pools.take(row, size)
+            if found is not None:
+                rows.append(row)
+                types[row], target[row] = found, size
+                break
+    chosen = np.array(rows, dtype=np.int64)
+    return Choice(chosen, target, types, selection.servers(ranked, shapes.servers))
 
 
 class Pools:
@@ -12,7 +39,7 @@ class Pools:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
-        held = held_mix(snapshot)
+        held = held_by_type(snapshot)
         self.held: list[list[int]] = held.tolist()
         self.left: list[int] = up_by_type(snapshot).tolist()
         self.biggest = max(self.left)

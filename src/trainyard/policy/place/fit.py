@@ -17,7 +17,6 @@ from trainyard.state.room import (
     Levels,
     Parts,
     Room,
-    fewest_nodes,
     levels_of,
     total,
     within,
@@ -96,16 +95,3 @@ def one_node(request: Request, free: Room, nodes: NodeTable) -> list[Share] | No
                 return [Share(nodes.ids[i], gpus, servers, cpus, memory_gb)]
             mask ^= lowest
     return None
-
-
-def find_mix(request: Request, free: Room, nodes: NodeTable) -> Allocation | None:
-    """Put the workers of each GPU type on the fewest nodes, or None if they do not fit."""
-    assert request.mix is not None
-    usable, parts = usable_gpus(request, free, nodes), []
-    for type_, gpus in enumerate(request.mix):
-        if gpus:
-            of_type = fewest_nodes(within(usable, nodes.mask_of_type[type_]), gpus)
-            if of_type is None:
-                return None
-            parts += of_type
-    return allocate(request, parts, free, nodes)

@@ -6,13 +6,14 @@ from typing import Literal
 
 from trainyard.model.allocation import Allocation
 from trainyard.model.cluster import NodeTable
-from trainyard.policy.place.fit import allocate, by_type, one_node
+from trainyard.policy.place.fit import allocate, by_type, one_node, usable_gpus
 from trainyard.policy.stages import Place, Request
 from trainyard.state.room import (
     Room,
     best_fit,
     emptiest_nodes,
     fewest_nodes,
+    within,
 )
 
 
@@ -44,6 +45,16 @@ class Pack(Place):
                 if allocation is not None:
                     return allocation
         return None
+
+    def find_by_type(self, request: Request, free: Room, nodes: NodeTable, seed: int) -> Allocation | None:
+        """Put the workers of each GPU type on the fewest nodes, the servers of all beside them."""
+        usable, parts = usable_gpus(request, free, nodes), list[tuple[int, int]]()
+        for part in request.of_each_type():
+            found = fewest_nodes(within(usable, nodes.mask_of_type[part.gpu_type]), part.gpus)
+            if found is None or (self.require and self._scattered(part, nodes, len(found))):
+                return None
+            parts += found
+        return allocate(request, parts, free, nodes)
 
     def _scattered(self, request: Request, nodes: NodeTable, spanned: int) -> bool:
         """Whether the gang would need fewer nodes in an empty cluster."""

@@ -20,7 +20,7 @@ from trainyard.model.job import Job
 from trainyard.policy.size.growth import Amounts, Growth, grow, in_turn
 from trainyard.policy.size.hysteresis import settle
 from trainyard.policy.size.trials import explorer_for
-from trainyard.policy.stages import Changes, Size, Sizes
+from trainyard.policy.stages import Changes, Chosen, Shapes, Size
 from trainyard.state.beliefs import Beliefs, Learned, Told
 from trainyard.state.snapshot import Snapshot
 
@@ -40,7 +40,7 @@ class Doubling(Size):
         self.explorer = explorer_for(mode == "explore", explore_s, "mode=explore")
         self.hysteresis = hysteresis
 
-    def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
+    def shapes(self, snapshot: Snapshot, ranked: Ints) -> Chosen:
         """Return GPUs for each ranked row."""
         jobs, rows = snapshot.table.jobs, ranked.tolist()
         beliefs: Beliefs = Told(snapshot) if self.explorer is None else Learned(snapshot)
@@ -51,8 +51,10 @@ class Doubling(Size):
         for j, size in trials.items():
             first = options[j][0]
             options[j] = (first, size) if size > first else (first,)
-        sizes = Sizes(double(options, paces, left.tolist(), snapshot.up_gpus))
-        return settle(beliefs, ranked, sizes, frozenset(trials)) if self.hysteresis else sizes
+        shapes = Shapes(double(options, paces, left.tolist(), snapshot.up_gpus))
+        if self.hysteresis:
+            shapes = settle(beliefs, ranked, shapes, frozenset(trials))
+        return Chosen(shapes)
 
     def smaller(self, job: Job, gpus: int) -> Iterator[int]:
         """Sizes that an all-reduce likes."""

@@ -15,7 +15,7 @@ import numpy as np
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.job import Job
 from trainyard.policy.size.growth import ALL, Amounts, Growth, all_sizes, grow, in_turn, tasks_of
-from trainyard.policy.stages import Size, Sizes
+from trainyard.policy.stages import Chosen, Shapes, Size
 from trainyard.state.capacity import up_capacity
 from trainyard.state.jobs import Column
 from trainyard.state.snapshot import Snapshot
@@ -30,7 +30,7 @@ class Drf(Size):
     def __init__(self, demand: Counting = "asked") -> None:
         self.demand = demand
 
-    def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
+    def shapes(self, snapshot: Snapshot, ranked: Ints) -> Chosen:
         """Return GPUs for each ranked row."""
         jobs, total = [snapshot.table.jobs[row] for row in ranked.tolist()], up_capacity(snapshot)
         least, most = [job.least_gpus for job in jobs], [job.most_gpus for job in jobs]
@@ -43,7 +43,7 @@ class Drf(Size):
 
         served, room = in_turn((parts * np.array(least)[:, None]).tolist(), ALL)
         sizes = grow({i: least[i] for i in served}, room, one_more)
-        return Sizes(all_sizes(sizes, 0, len(jobs)))
+        return Chosen(Shapes(all_sizes(sizes, 0, len(jobs))))
 
     def _shares(self, snapshot: Snapshot, ranked: Ints, jobs: list[Job], units: Floats) -> list[float]:
         """Largest part of any resource that one GPU of a job takes along, over the job's weight."""

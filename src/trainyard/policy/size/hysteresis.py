@@ -7,7 +7,7 @@ import numpy as np
 from trainyard.model.arrays import Floats, Ints, Mask
 from trainyard.model.tolerance import PART
 from trainyard.policy.size.growth import tasks_of
-from trainyard.policy.stages import Sizes
+from trainyard.policy.stages import Shapes
 from trainyard.state.beliefs import Beliefs
 from trainyard.state.capacity import up_capacity
 from trainyard.state.jobs import Column
@@ -15,9 +15,9 @@ from trainyard.state.jobs import Column
 C = Column
 
 
-def settle(beliefs: Beliefs, ranked: Ints, sizes: Sizes, trials: frozenset[int] = frozenset()) -> Sizes:
-    """Return the sizes, but of running jobs what they hold where a change does not pay. Trials go on."""
-    snapshot, gpus, servers = beliefs.snapshot, sizes.gpus, sizes.servers
+def settle(beliefs: Beliefs, ranked: Ints, shapes: Shapes, trials: frozenset[int] = frozenset()) -> Shapes:
+    """Return the shapes, but of running jobs what they hold where a change does not pay. Trials go on."""
+    snapshot, gpus, servers = beliefs.snapshot, shapes.gpus, shapes.servers
     held, has = _held(beliefs, ranked, servers)
     loss_s, restart_s = np.zeros(ranked.size), np.zeros(ranked.size)
     moves: Mask = (held > 0) & (gpus > 0) & (held != gpus)
@@ -36,7 +36,7 @@ def settle(beliefs: Beliefs, ranked: Ints, sizes: Sizes, trials: frozenset[int] 
         elif before > 0 and after > 0:
             loss_s[j] = beliefs.left[row] * (1.0 / after - 1.0 / before)
     if not moves.any():
-        return sizes
+        return shapes
     parts = _parts(beliefs, ranked)
     serve = (held, gpus) if servers is None else (has, servers)  # as many as workers, if none are told
     holds, wants = (
@@ -44,7 +44,7 @@ def settle(beliefs: Beliefs, ranked: Ints, sizes: Sizes, trials: frozenset[int] 
     )
     stay = kept(moves, holds, wants, loss_s + restart_s)
     had = None if servers is None else np.where(stay, has, servers)
-    return sizes._replace(gpus=np.where(stay, held, gpus), servers=had)
+    return shapes._replace(gpus=np.where(stay, held, gpus), servers=had)
 
 
 def _parts(beliefs: Beliefs, ranked: Ints) -> Floats:

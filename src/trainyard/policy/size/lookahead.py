@@ -24,7 +24,7 @@ from trainyard.policy.size.growth import (
     without,
 )
 from trainyard.policy.size.hysteresis import settle
-from trainyard.policy.stages import Size, Sizes
+from trainyard.policy.stages import Chosen, Shapes, Size
 from trainyard.state.beliefs import Told
 from trainyard.state.snapshot import Snapshot
 
@@ -36,12 +36,12 @@ class Lookahead(Size):
         self.ahead = ahead
         self.hysteresis = hysteresis
 
-    def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
+    def shapes(self, snapshot: Snapshot, ranked: Ints) -> Chosen:
         """Return GPUs and servers for each ranked row."""
         beliefs = Told(snapshot)
         target = look_ahead(growers_of(beliefs, ranked), self.ahead)
-        sizes = Sizes(*target.T)
-        return settle(beliefs, ranked, sizes) if self.hysteresis else sizes
+        shapes = Shapes(*target.T)
+        return Chosen(settle(beliefs, ranked, shapes) if self.hysteresis else shapes)
 
 
 def look_ahead(growers: list[Grower], ahead: int) -> Ints:

@@ -31,7 +31,7 @@ from trainyard.policy.size.growth import (
 )
 from trainyard.policy.size.hysteresis import settle
 from trainyard.policy.size.trials import explorer_for
-from trainyard.policy.stages import Changes, Size, Sizes
+from trainyard.policy.stages import Changes, Chosen, Shapes, Size
 from trainyard.state.beliefs import Beliefs, Learned, Told
 from trainyard.state.snapshot import Snapshot
 
@@ -52,16 +52,16 @@ class Optimus(Size):
         self.explorer = explorer_for(mode == "learn", explore_s, "mode=learn")
         self.hysteresis = hysteresis
 
-    def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
+    def shapes(self, snapshot: Snapshot, ranked: Ints) -> Chosen:
         """Return GPUs and servers for each ranked row."""
         beliefs: Beliefs = Told(snapshot) if self.explorer is None else Learned(snapshot, losses=True)
         trials = self._trials(beliefs, ranked)
         target = one_by_one(growers_of(beliefs, ranked), beliefs.left[ranked].tolist(), trials)
-        sizes = Sizes(*target.T)
-        if not self.hysteresis:
-            return sizes
-        on_trial = frozenset(j for j, trial in trials.items() if trial == tuple(target[j]))
-        return settle(beliefs, ranked, sizes, on_trial)
+        shapes = Shapes(*target.T)
+        if self.hysteresis:
+            on_trial = frozenset(j for j, trial in trials.items() if trial == tuple(target[j]))
+            shapes = settle(beliefs, ranked, shapes, on_trial)
+        return Chosen(shapes)
 
     def wake_s(self, snapshot: Snapshot, changes: Changes) -> float:
         """Return when the next trial ends."""

@@ -27,7 +27,7 @@ from trainyard.policy.size.growth import (
     smallest,
 )
 from trainyard.policy.size.hysteresis import settle
-from trainyard.policy.stages import Size, Sizes
+from trainyard.policy.stages import Chosen, Shapes, Size
 from trainyard.state.beliefs import Told
 from trainyard.state.snapshot import Snapshot
 
@@ -39,7 +39,7 @@ class Steepest(Size):
         self.ahead = ahead
         self.hysteresis = hysteresis
 
-    def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
+    def shapes(self, snapshot: Snapshot, ranked: Ints) -> Chosen:
         """Return GPUs and servers for each ranked row."""
         beliefs = Told(snapshot)
         growers = growers_of(beliefs, ranked)
@@ -49,8 +49,8 @@ class Steepest(Size):
             for grower, work in zip(growers, left, strict=True)
         ]
         target = steepest(growers, losses, self.ahead)
-        sizes = Sizes(*target.T)
-        return settle(beliefs, ranked, sizes) if self.hysteresis else sizes
+        shapes = Shapes(*target.T)
+        return Chosen(settle(beliefs, ranked, shapes) if self.hysteresis else shapes)
 
 
 def losses_of(speeds: Floats, work: float, round_s: float | None) -> Floats:

@@ -1,4 +1,4 @@
-"""Joint stage: AlloX (Le et al., EuroSys'20), jobs on machines of different speeds by min-cost matching.
+"""Size stage: AlloX (Le et al., EuroSys'20), jobs on machines of different speeds by min-cost matching.
 
 Running jobs are left alone. Waiting jobs are matched with slots (machine, k-th from the end): there a job of
 p seconds delays itself and the k - 1 jobs behind it, and all of them wait for what runs on the machine now,
@@ -27,7 +27,7 @@ import numpy as np
 from trainyard.errors import InputError
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.tolerance import SHORT_SECONDS
-from trainyard.policy.types.joint import Joint
+from trainyard.policy.types.by_type import ByType
 from trainyard.policy.types.options import Options, options_of
 from trainyard.state.jobs import Column
 from trainyard.state.snapshot import Snapshot
@@ -35,7 +35,7 @@ from trainyard.state.snapshot import Snapshot
 NEVER = 1e12  # seconds that a job would take where it cannot run
 
 
-class AlloX(Joint):
+class AlloX(ByType):
     """Matches waiting jobs with places in the queues of machines."""
 
     order: ClassVar[str] = "srtf"

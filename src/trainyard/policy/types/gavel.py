@@ -1,4 +1,4 @@
-"""Joint stage: Gavel (Narayanan et al., OSDI'20), fractions of time on each GPU type, realised in rounds.
+"""Size stage: Gavel (Narayanan et al., OSDI'20), fractions of time on each GPU type, realised in rounds.
 
 A linear program gives every job j a fraction X_jt of time on each type t, with the gang it asks for:
 
@@ -29,7 +29,7 @@ from trainyard.model.tolerance import FINE_SECONDS, ROUGH_PART, SAMPLES, SAMPLES
 from trainyard.policy.types.options import Options, options_of
 from trainyard.policy.types.rounds import Rounds
 from trainyard.solve.program import NO_ROWS, Rows, maximise
-from trainyard.state.capacity import held_mix, seconds_by_type
+from trainyard.state.capacity import held_by_type, seconds_by_type
 from trainyard.state.jobs import Column
 from trainyard.state.snapshot import Snapshot
 
@@ -52,7 +52,7 @@ class Gavel(Rounds):
         """Return the gangs of this round."""
         options = options_of(snapshot, ranked, capacity)
         x = self.fractions(snapshot, ranked, options, capacity)
-        spent = seconds_by_type(snapshot, held_mix(snapshot))[ranked]
+        spent = seconds_by_type(snapshot, held_by_type(snapshot))[ranked]
         lived = snapshot.now_s - snapshot.table.column(Column.ARRIVAL)[ranked]
         mix: Ints = np.where(stay[:, None], held, 0)
         realise(priorities(x, spent, lived), options, capacity - mix.sum(axis=0), stay, mix)

@@ -1,4 +1,4 @@
-"""Joint stage: Hadar (Sultana et al., IPDPS'24), task-level mixes of GPU types at prices that rise with use.
+"""Size stage: Hadar (Sultana et al., IPDPS'24), task-level mixes of GPU types at prices that rise with use.
 
 From the paper: jobs are served one after the other; the workers of a gang may sit on different GPU types; the
 price of a type grows exponentially with the part of it that is in use, between the least and the largest

@@ -1,38 +1,31 @@
-"""Stages that want to be asked again at regular times, and those that only then choose anew who runs."""
+"""Stages that choose anew who runs at the start of each round only."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from math import floor, inf
+from math import floor
 
 import numpy as np
 
 from trainyard.errors import InputError
 from trainyard.model.arrays import Ints, Mask
 from trainyard.model.tolerance import COUNT
-from trainyard.policy.stages import Changes
-from trainyard.policy.types.joint import Joint
+from trainyard.policy.types.by_type import ByType
 from trainyard.state.snapshot import Snapshot
 
 
-class Periodic(Joint):
-    """A joint stage that is asked again at every multiple of `round_s`, as long as anything runs."""
+def period(round_s: float) -> float:
+    """Return the length of a round as given, if it is one."""
+    if not round_s > 0:
+        raise InputError(f"round_s is {round_s:g}; give seconds above 0")
+    return round_s
+
+
+class Rounds(ByType):
+    """Chooses who runs at the start of each round; in between only hands out what is idle."""
 
     def __init__(self, round_s: float) -> None:
-        if not round_s > 0:
-            raise InputError(f"round_s is {round_s:g}; give seconds above 0")
-        self.round_s = round_s
-
-    def wake_s(self, snapshot: Snapshot, changes: Changes) -> float:
-        """Return the next round, if anything runs from now on."""
-        stays = any(job_id not in changes for job_id in snapshot.target)
-        if not stays and not any(changes.values()):
-            return inf
-        return (floor(snapshot.now_s / self.round_s + COUNT) + 1) * self.round_s
-
-
-class Rounds(Periodic):
-    """Chooses who runs at the start of each round; in between only hands out what is idle."""
+        self.period_s = period(round_s)
 
     def assign(self, snapshot: Snapshot, ranked: Ints, held: Ints, capacity: Ints) -> Ints:
         """Return workers by type, those of running jobs as they are except at the start of a round."""
@@ -50,5 +43,5 @@ class Rounds(Periodic):
 
     def _begins(self, now_s: float) -> bool:
         """Whether a round begins now; by a real clock it may be a moment ago."""
-        late_s = now_s - floor(now_s / self.round_s + COUNT) * self.round_s
-        return late_s <= min(0.01 * self.round_s, 1.0)
+        late_s = now_s - floor(now_s / self.period_s + COUNT) * self.period_s
+        return late_s <= min(0.01 * self.period_s, 1.0)

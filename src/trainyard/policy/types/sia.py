@@ -1,4 +1,4 @@
-"""Joint stage: Sia (Jayaram Subramanya et al., SOSP'23), an integer program over configurations.
+"""Size stage: Sia (Jayaram Subramanya et al., SOSP'23), an integer program over configurations.
 
 A configuration is a number of GPUs of one type: 1, 2, 4, ... up to a node, then whole nodes, as far as the
 job may have them. With G_ic the speed of job i in configuration c, relative to its slowest configuration and
@@ -30,8 +30,9 @@ from trainyard.model.cluster import NodeTable
 from trainyard.model.job import Job
 from trainyard.model.kind import Kind
 from trainyard.model.tolerance import SECONDS
+from trainyard.policy.types.by_type import ByType
 from trainyard.policy.types.options import options_of, room_for
-from trainyard.policy.types.rounds import Periodic
+from trainyard.policy.types.rounds import period
 from trainyard.solve.program import NO_ROWS, Effort, Rows, maximise
 from trainyard.state.jobs import Column
 from trainyard.state.snapshot import Snapshot
@@ -49,13 +50,13 @@ class Configurations(NamedTuple):
     speed: Floats  # samples/s
 
 
-class Sia(Periodic):
+class Sia(ByType):
     """Speeds of all jobs traded off by a power, by an integer program."""
 
     cuts: ClassVar[bool] = True  # Sia lets no part of a node's GPUs span nodes
 
     def __init__(self, p: float = -0.5, penalty: float = 1.1, round_s: float = 60.0) -> None:
-        super().__init__(round_s)
+        self.period_s = period(round_s)
         if not p < 0:
             raise InputError(f"p is {p:g}; give a number below 0: the smaller, the fairer")
         if not penalty > 1:

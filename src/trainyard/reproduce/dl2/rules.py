@@ -22,7 +22,7 @@ from trainyard.policy.size.dl2.features import Features
 from trainyard.policy.size.dl2.slot import Slots
 from trainyard.policy.size.growth import ALL, Amounts, Growth, all_sizes, grow, growers_of, in_turn, tasks_of
 from trainyard.policy.size.optimus import one_by_one
-from trainyard.policy.stages import Size, Sizes
+from trainyard.policy.stages import Chosen, Shapes, Size
 from trainyard.profiling.scaling import fit_scaling
 from trainyard.state.beliefs import Told
 from trainyard.state.capacity import up_capacity
@@ -37,7 +37,7 @@ ROUNDING = 1e-9
 class AllTheyCanHave(Size):
     """The first job takes pairs of worker and server up to its limit, then the next, while there is room."""
 
-    def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
+    def shapes(self, snapshot: Snapshot, ranked: Ints) -> Chosen:
         """Return as many servers as workers."""
         tasks = _tasks(snapshot, ranked)
 
@@ -47,7 +47,7 @@ class AllTheyCanHave(Size):
 
         sizes = grow(dict.fromkeys(range(len(tasks)), 0), ALL, one_more)
         pairs = all_sizes(sizes, 0, len(tasks))
-        return Sizes(pairs, pairs)
+        return Chosen(Shapes(pairs, pairs))
 
 
 class TetrisTasks(Size):
@@ -57,7 +57,7 @@ class TetrisTasks(Size):
     what is free, less the work left of its job, weighted so that both count the same on average.
     """
 
-    def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
+    def shapes(self, snapshot: Snapshot, ranked: Ints) -> Chosen:
         """Return as many servers as workers."""
         jobs, nodes = [snapshot.table.jobs[row] for row in ranked], snapshot.nodes
         room = np.column_stack([nodes.gpus, nodes.cpus, nodes.memory_gb])[snapshot.up]
@@ -74,13 +74,13 @@ class TetrisTasks(Size):
                 best = int(np.where(fits, score, -np.inf).argmax())
                 count[best] += 1
                 free -= need[best]
-        return Sizes(count, count)
+        return Chosen(Shapes(count, count))
 
 
 class OneWorker(Size):
     """Everybody has one worker and one server; then servers are dealt out in turn while there is room."""
 
-    def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
+    def shapes(self, snapshot: Snapshot, ranked: Ints) -> Chosen:
         """Return one worker or none, and servers."""
         tasks = _tasks(snapshot, ranked)
 
@@ -91,7 +91,7 @@ class OneWorker(Size):
         served, room = in_turn([tuple(map(add, worker, server)) for _, worker, server in tasks], ALL)
         sizes = grow(dict.fromkeys(served, 1), room, one_more)
         servers = all_sizes(sizes, 0, len(tasks))
-        return Sizes(np.minimum(servers, 1), servers)
+        return Chosen(Shapes(np.minimum(servers, 1), servers))
 
 
 class ProfiledOptimus(Size):
@@ -100,11 +100,11 @@ class ProfiledOptimus(Size):
     def __init__(self) -> None:
         self.surfaces: dict[str, Floats] = {}  # by name of the profile
 
-    def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
+    def shapes(self, snapshot: Snapshot, ranked: Ints) -> Chosen:
         """Return workers and servers."""
         beliefs = Profiled(snapshot, self.surfaces)
         target = one_by_one(growers_of(beliefs, ranked), beliefs.left[ranked].tolist(), {})
-        return Sizes(target[:, 0], target[:, 1])
+        return Chosen(Shapes(target[:, 0], target[:, 1]))
 
 
 class Profiled(Told):

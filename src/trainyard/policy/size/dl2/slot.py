@@ -21,7 +21,7 @@ from trainyard.model.tolerance import PART
 from trainyard.policy.size.dl2.arrays import ACTIONS, Singles, SlotArrays
 from trainyard.policy.size.dl2.features import Features
 from trainyard.policy.size.growth import in_turn
-from trainyard.policy.stages import Sizes
+from trainyard.policy.stages import Shapes
 from trainyard.state.beliefs import Told
 from trainyard.state.capacity import up_capacity
 from trainyard.state.jobs import Column
@@ -123,7 +123,7 @@ class Slots(SlotArrays):
         mask[:, 1 : 1 + ACTIONS * n] = fits.reshape(self.batch, -1)
         return Observation(self.jobs.features, self.cluster, mask)
 
-    def sizes(self, b: int) -> Sizes:
-        """Return the sizes that slot b has come to, in the order of its ranking."""
+    def shapes(self, b: int) -> Shapes:
+        """Return the shapes that slot b has come to, in the order of its ranking."""
         n = int(self.count[b])
-        return Sizes(self.jobs.workers[b, :n].copy(), self.jobs.servers[b, :n].copy())
+        return Shapes(self.jobs.workers[b, :n].copy(), self.jobs.servers[b, :n].copy())

@@ -19,7 +19,7 @@ from trainyard.policy.size.drf import Drf
 from trainyard.policy.size.hysteresis import settle
 from trainyard.policy.size.lookahead import Lookahead
 from trainyard.policy.size.optimus import Optimus
-from trainyard.policy.stages import FALLBACK, Size, Sizes
+from trainyard.policy.stages import FALLBACK, Chosen, Shapes, Size
 from trainyard.state.beliefs import Told
 from trainyard.state.snapshot import Snapshot
 
@@ -46,7 +46,7 @@ class Taken(NamedTuple):
 
 
 class Dl2(Size):
-    """Sizes by a trained network: `weights` are a name or a file, `draw` how an action is chosen."""
+    """Shapes by a trained network: `weights` are a name or a file, `draw` how an action is chosen."""
 
     def __init__(
         self,
@@ -65,10 +65,10 @@ class Dl2(Size):
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "taken": None, "_slots": None, "_speed": None}
 
-    def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
+    def shapes(self, snapshot: Snapshot, ranked: Ints) -> Chosen:
         """Return GPUs and servers for each ranked row."""
         if not ranked.size:
-            return Sizes(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+            return Chosen(Shapes(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)))
         if self.taken is not None:
             self.taken = []
         slots = self._open(snapshot, ranked)
@@ -76,11 +76,11 @@ class Dl2(Size):
         self.asked += 1
         if doubt:
             self.left += 1
-            sizes = FALLBACKS[self.fallback]().sizes(snapshot, ranked)
+            chosen = FALLBACKS[self.fallback]().shapes(snapshot, ranked)
             said = {"dl2": f"{self.fallback} decided: {doubt}", FALLBACK: self.fallback}
-            return sizes._replace(notes={**sizes.notes, **said})
+            return chosen._replace(notes={**chosen.notes, **said})
         decide(slots, self.weights, self._random(snapshot), self.taken)
-        return settled(snapshot, ranked, slots.sizes(0))
+        return Chosen(settled(snapshot, ranked, slots.shapes(0)))
 
     def _open(self, snapshot: Snapshot, ranked: Ints) -> Slots:
         if self._slots is None or self._speed is not snapshot.speed:
@@ -166,8 +166,8 @@ def _fitting(slots: Slots, actions: Ints) -> int:
     return actions.size if fits.all() else int(fits.argmin())
 
 
-def settled(snapshot: Snapshot, ranked: Ints, sizes: Sizes) -> Sizes:
+def settled(snapshot: Snapshot, ranked: Ints, shapes: Shapes) -> Shapes:
     """Leave jobs as they are where a restart costs more than the new size brings."""
     jobs = snapshot.table.jobs
     costs = any(snapshot.restart_cost(jobs[row]) for row in ranked.tolist())
-    return settle(Told(snapshot), ranked, sizes) if costs else sizes
+    return settle(Told(snapshot), ranked, shapes) if costs else shapes

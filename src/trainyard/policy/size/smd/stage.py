@@ -25,7 +25,7 @@ from trainyard.policy.size.smd.problem import (
 )
 from trainyard.policy.size.smd.rounding import Rounding
 from trainyard.policy.size.smd.utility import Deadline, Inverse, Linear, Sigmoid, Utility
-from trainyard.policy.stages import Size, Sizes
+from trainyard.policy.stages import Chosen, Shapes, Size
 from trainyard.solve.knapsack import exact, fill, frieze_clarke, lp_rounded
 from trainyard.state.beliefs import MOST_SERVERS, Told
 from trainyard.state.capacity import up_capacity
@@ -41,7 +41,7 @@ LEAST_EPS = 1e-3  # the grid has some 1 / eps points along each axis
 
 
 class Smd(Size):
-    """Sizes from SMD's inner problem, admission by its knapsack."""
+    """Shapes from SMD's inner problem, admission by its knapsack."""
 
     refusal: ClassVar[str] = "is not admitted: jobs that are worth more have reserved what it would need"
 
@@ -63,16 +63,16 @@ class Smd(Size):
         self.eps, self.solver, self.k = eps, solver, k or 1
         self.utility, self.patience, self.charge = utility, patience, charge
 
-    def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
+    def shapes(self, snapshot: Snapshot, ranked: Ints) -> Chosen:
         """Return GPUs and servers for each ranked row; 0 where a job is not admitted."""
         beliefs = Told(snapshot)
-        gpus, servers, *_ = settle(beliefs, ranked, Sizes(*self._numbers(beliefs, ranked)))
+        gpus, servers, *_ = settle(beliefs, ranked, Shapes(*self._numbers(beliefs, ranked)))
         assert servers is not None
         worth = self._worth(beliefs, ranked, gpus, servers)
         weights, capacity = self._weights(beliefs, ranked, gpus, servers)
         admitted = self._outer(worth, weights, capacity)
         fill(admitted, np.arange(ranked.size), weights, capacity)
-        return Sizes(np.where(admitted, gpus, 0), np.where(admitted, servers, 0))
+        return Chosen(Shapes(np.where(admitted, gpus, 0), np.where(admitted, servers, 0)))
 
     def _numbers(self, beliefs: Told, ranked: Ints) -> tuple[Ints, Ints]:
         """Workers and servers of each ranked job: one inner problem for all jobs that are alike."""

@@ -7,8 +7,9 @@ from typing import ClassVar
 
 from trainyard.model.allocation import Allocation, Share
 from trainyard.model.job import Job
+from trainyard.policy.draft import Draft
 from trainyard.policy.place.fit import by_type
-from trainyard.policy.stages import Changes, Request, Tune
+from trainyard.policy.stages import Request, Tune
 from trainyard.policy.tune.proportional import proportional_request
 from trainyard.policy.tune.synergy.exchange import exchange
 from trainyard.policy.tune.synergy.occupants import Occupants
@@ -44,8 +45,6 @@ class SynergyTune(Tune):
     Then hungry jobs change seats with modest ones where that pays, and each node is shared out.
     """
 
-    retunes: ClassVar[bool] = True
-
     def request(self, snapshot: Snapshot, job: Job, gpus: int, gpu_type: int) -> Request:
         """Ask for the proportional share: that much there always is."""
         return proportional_request(job, gpus, gpu_type)
@@ -62,16 +61,16 @@ class SynergyTune(Tune):
         free.plain = not snapshot.table.particular  # where there is a GPU, its share can be cut out
         return replace(snapshot, target=running, free=free)
 
-    def share(self, snapshot: Snapshot, changes: Changes) -> Changes:
+    def improve(self, snapshot: Snapshot, draft: Draft) -> None:
         """Hand out CPUs and memory to all that will run."""
-        if not changes and snapshot.caches.get(self) == snapshot.placed:
-            return changes  # nothing was to be changed then, and nothing came or went since
-        occupants = Occupants(snapshot, changes)
+        if not draft.changes and snapshot.caches.get(self) == snapshot.placed:
+            return  # nothing was to be changed then, and nothing came or went since
+        occupants = Occupants(snapshot, draft.changes)
         self.tune(occupants)
         tuned = occupants.changes()
+        draft.rewrite(tuned)
         if not tuned:
             snapshot.caches[self] = snapshot.placed
-        return tuned
 
     def tune(self, occupants: Occupants) -> None:
         """Set seats and places."""

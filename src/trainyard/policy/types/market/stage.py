@@ -1,4 +1,4 @@
-"""Size and place stage: the matching market for clusters with several GPU types (Liu et al., TPDS'24).
+"""Size stage: the matching market for clusters with several GPU types (Liu et al., TPDS'24).
 
 At every event the whole market is solved again for the work that is left. The optimum of a moment favours
 long jobs, which is the wrong way round when more jobs keep coming: `gamma` weights a job by its remaining
@@ -17,14 +17,14 @@ from trainyard.errors import InputError
 from trainyard.model.arrays import Ints, Mask
 from trainyard.model.fairness import jain
 from trainyard.policy.choose.walk import greedy
-from trainyard.policy.stages import Sizes
-from trainyard.policy.types.joint import Joint
+from trainyard.policy.stages import Chosen, Shapes
+from trainyard.policy.types.by_type import ByType
 from trainyard.policy.types.market.category import search_sampled
 from trainyard.policy.types.market.costs import Costs
 from trainyard.policy.types.market.prices import Assignment, clear, trade
 from trainyard.policy.types.market.samples import Samples, sampled_menu
 from trainyard.policy.types.market.stall import Stall
-from trainyard.state.capacity import held_mix, up_by_type
+from trainyard.state.capacity import held_by_type, up_by_type
 from trainyard.state.jobs import Column
 from trainyard.state.snapshot import Snapshot
 
@@ -33,7 +33,7 @@ MOST_GAMMA = 10.0  # beyond that the weights of long jobs are lost in rounding
 LEAST_S = 1.0  # remaining times below this do not make a job any more urgent
 
 
-class Market(Joint):
+class Market(ByType):
     """The market. `fair` caps finish times at this many equal-share times; `beta` below 1 weighs fairness."""
 
     cuts = True
@@ -64,11 +64,11 @@ class Market(Joint):
         self.beta = beta
         self.exact = exact
 
-    def sizes(self, snapshot: Snapshot, ranked: Ints) -> Sizes:
+    def shapes(self, snapshot: Snapshot, ranked: Ints) -> Chosen:
         """Return workers by type of each ranked row, and the certificate."""
-        held = held_mix(snapshot)
+        held = held_by_type(snapshot)
         mix, notes = self._decide(snapshot, ranked, held[ranked], up_by_type(snapshot))
-        return Sizes(mix.sum(axis=1), mix=mix, notes=notes)
+        return Chosen(Shapes(mix.sum(axis=1), by_type=mix), notes)
 
     def assign(self, snapshot: Snapshot, ranked: Ints, held: Ints, capacity: Ints) -> Ints:
         """Return workers of each ranked row by GPU type."""
