@@ -17,7 +17,7 @@ from trainyard.policy.place.spread import Spread
 from trainyard.policy.policy import Policy
 from trainyard.policy.size.dl2.matrix import Raw
 from trainyard.policy.size.dl2.slot import STOP
-from trainyard.policy.stages import Size, Sizes
+from trainyard.policy.stages import Chosen, Shapes, Size
 from trainyard.reproduce.dl2.rules import ONE_WORKER, AllTheyCanHave, bound_slots, policy_of
 from trainyard.reproduce.dl2.theirs import AVERAGE_JCT, BOUND
 from trainyard.state.beliefs import Told
@@ -29,7 +29,7 @@ NAMES = ["testbed", "s16e3k"]
 class OneNodeTried(Size):
     """Their allocator: only the node that is used least is tried, and the first failure ends the slot."""
 
-    def sizes(self, snapshot, ranked):
+    def shapes(self, snapshot, ranked):
         self.jobs = [snapshot.table.jobs[row] for row in ranked]
         self.left = snapshot.remaining_samples()[ranked]
         self.speeds = [Told(snapshot).surface(row) for row in ranked.tolist()]
@@ -48,7 +48,7 @@ class OneNodeTried(Size):
                 heapq.heappush(queue, (*self.key(i), i))
         sizes = np.array(self.size, dtype=np.int64).reshape(-1, 2)
         sizes[sizes.min(axis=1) == 0] = 0  # one without the other cannot run
-        return Sizes(sizes[:, 0], sizes[:, 1])
+        return Chosen(Shapes(sizes[:, 0], sizes[:, 1]))
 
 
 class TheirDrf(OneNodeTried):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from trainyard.learn import journal
-from trainyard.learn.episode import Chosen, Episode, Scenario
+from trainyard.learn.episode import AsTold, Episode, Scenario
 from trainyard.learn.evaluate import Verdict, judge
 from trainyard.learn.journal import Journal
 from trainyard.model.cluster import uniform_cluster
@@ -16,7 +16,7 @@ from trainyard.model.job import Job
 from trainyard.model.rules import Rules
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.policy import Policy
-from trainyard.policy.stages import Sizes
+from trainyard.policy.stages import Shapes
 
 CLUSTER = uniform_cluster(1, 4)
 
@@ -57,11 +57,11 @@ def test_an_episode_runs_in_rounds_of_a_slot_and_keeps_its_costs():
 
 
 def test_who_was_not_told_waits():
-    stage = Chosen()
-    stage.tell(4, np.array([2, 0]), Sizes(np.array([3, 1]), np.array([5, 0])))
+    stage = AsTold()
+    stage.tell(4, np.array([2, 0]), Shapes(np.array([3, 1]), np.array([5, 0])))
     assert stage.gpus.tolist() == [1, 0, 3, 0]
     assert stage.servers.tolist() == [0, 0, 5, 0]
-    stage.tell(2, np.array([1]), Sizes(np.array([2])))
+    stage.tell(2, np.array([1]), Shapes(np.array([2])))
     assert (stage.gpus.tolist(), stage.servers.tolist()) == ([0, 2], [0, 0])
 
 
@@ -71,11 +71,11 @@ def test_an_episode_slot_by_slot():
     episode = Episode(3, Scenario(CLUSTER, jobs, 50.0), Policy("dl2"))
     snapshot, ranked = episode.open()
     assert (snapshot.now_s, ranked.tolist()) == (0, [0])
-    episode.close(ranked, Sizes(np.array([1])))
+    episode.close(ranked, Shapes(np.array([1])))
     snapshot, ranked = episode.open()
     assert (snapshot.now_s, len(ranked), episode.arrivals().tolist()) == (50, 2, [0, 10])
     assert episode.rewards() == pytest.approx((-(50 + 40) / 50, 0.5))
-    episode.close(ranked, Sizes(np.array([2, 2])))
+    episode.close(ranked, Shapes(np.array([2, 2])))
     assert episode.open() is None
     assert episode.rewards() == pytest.approx((-(25 + 50) / 50, 1.5))
     assert episode.outcome() == (3, pytest.approx((75 + 90) / 2 / 50), 2, 2, 0)

@@ -15,7 +15,7 @@ from trainyard.policy.grammar import parse_policy
 from trainyard.policy.size.dl2.arrays import ACTIONS
 from trainyard.policy.size.dl2.features import Features
 from trainyard.policy.size.dl2.slot import STOP, Slots
-from trainyard.policy.stages import Sizes
+from trainyard.policy.stages import Shapes
 
 TEACHERS = ["drf", "optimus(hysteresis=false)", "lookahead", "doubling"]
 
@@ -26,21 +26,21 @@ def test_the_steps_lead_where_the_teacher_is(scenario, teacher):
     slots, reached = Slots(1, Features()), 0
     for moment in watch(scenario(2), parse_policy(teacher)):
         slots.open(0, moment.snapshot, moment.ranked, moment.slot_s)
-        start = slots.sizes(0)
+        start = slots.shapes(0)
         while True:
             mask = slots.observe().mask
-            (action,) = toward(slots, [moment.sizes], mask)
+            (action,) = toward(slots, [moment.shapes], mask)
             assert mask[0, action]
             if action == STOP:
                 break
             slots.act(np.array([0]), np.array([action]))
             reached += 1
-        if not moment.sizes.gpus.all():
+        if not moment.shapes.gpus.all():
             continue  # the teacher lets somebody wait who starts with something here, so there is less room
-        workers, servers = slots.sizes(0)[:2]
-        np.testing.assert_array_equal(workers, np.maximum(moment.sizes.gpus, start.gpus))
+        workers, servers = slots.shapes(0)[:2]
+        np.testing.assert_array_equal(workers, np.maximum(moment.shapes.gpus, start.gpus))
         apart = slots.kinds.apart[slots.jobs.kind[0, : workers.size]]
-        np.testing.assert_array_equal(servers[apart], np.maximum(moment.sizes.servers, 1)[apart])
+        np.testing.assert_array_equal(servers[apart], np.maximum(moment.shapes.servers, 1)[apart])
     assert reached > 20
 
 
@@ -51,10 +51,10 @@ def test_what_saves_most_for_its_share_comes_first():
     moment = next(watch(alone, parse_policy("drf")))
     slots, path = Slots(1, Features()), []
     slots.open(0, moment.snapshot, moment.ranked, 300.0)
-    aim = Sizes(np.array([2, 1]), np.array([3, 3]))
+    aim = Shapes(np.array([2, 1]), np.array([3, 3]))
     while (action := toward(slots, [aim], slots.observe().mask)[0]) != STOP:
         slots.act(np.array([0]), np.array([action]))
-        path.append(tuple(tuple(map(int, size)) for size in zip(*slots.sizes(0)[:2], strict=True)))
+        path.append(tuple(tuple(map(int, size)) for size in zip(*slots.shapes(0)[:2], strict=True)))
     # resnet-50 has work for more than a slot; by servers it runs at 0.24, 0.44, 0.72 of its peak, and with a
     # second worker at 0.66. wlm, at 0.33, 0.47, 0.62, has work for 0.25 slots at its peak: 0.24, 0.13 saved.
     assert path == [

@@ -59,7 +59,7 @@ def read(tmp_path, *lines):
 
 def test_the_least_that_a_scheduler_has_to_write_down(tmp_path):
     (moment,) = read(tmp_path, CLUSTER, JOB, DECISION)
-    assert moment.sizes.gpus.tolist() == [3]
+    assert moment.shapes.gpus.tolist() == [3]
     assert [lesson.actions.tolist() for lesson in lessons([moment])] == [[1], [1], [0]]
 
 

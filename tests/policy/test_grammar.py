@@ -39,7 +39,7 @@ class Both(Size, Place):
             raise InputError("share must be at most 1")
         self.given = (share, steps, exact, limit, mode)
 
-    def sizes(self, snapshot, ranked):
+    def shapes(self, snapshot, ranked):
         raise AssertionError("nobody decides here")
 
     def find(self, request, free, nodes, seed):

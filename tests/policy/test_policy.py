@@ -7,15 +7,15 @@ from math import inf
 import numpy as np
 import pytest
 
-from policy_cases import fair, nodes_of, snapshot_of
+from policy_cases import fair, nodes_of, room_of, snapshot_of
 from trainyard.model.allocation import Plan
 from trainyard.model.job import Job
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.order.fifo import Fifo
 from trainyard.policy.order.srtf import Srtf
+from trainyard.policy.place.pack import Pack
 from trainyard.policy.policy import UNCHANGED, Policy
-from trainyard.policy.stages import Order, Request, Size, Sizes
-from trainyard.policy.tune.proportional import Proportional
+from trainyard.policy.stages import Chosen, Order, Request, Shapes, Size
 
 
 def job(name, gpus=2, duration_s=100.0, **more):
@@ -38,9 +38,9 @@ class Said(Size):
     def __init__(self, **notes):
         self.notes = notes
 
-    def sizes(self, snapshot, ranked):
+    def shapes(self, snapshot, ranked):
         gpus = snapshot.table.column(2)[ranked].astype(np.int64)
-        return Sizes(gpus, notes=self.notes)
+        return Chosen(Shapes(gpus), self.notes)
 
 
 class Later(Said):
@@ -54,19 +54,16 @@ class Later(Said):
         return self.at
 
 
-class Shared(Proportional):
-    """Notes what it is asked to share."""
+class Improving(Pack):
+    """Notes what it is asked to improve, and stops everybody."""
 
     def __init__(self):
-        self.shared = []
+        super().__init__()
+        self.asked = []
 
-    def share(self, snapshot, changes):
-        self.shared.append(dict(changes))
-        return changes
-
-
-class Retuning(Shared):
-    retunes = True
+    def improve(self, snapshot, draft):
+        self.asked.append((dict(draft.changes), draft.room.total))
+        draft.rewrite(dict.fromkeys(snapshot.target))
 
 
 def test_a_plan_keeps_what_runs_and_names_what_changes():
@@ -116,14 +113,14 @@ def test_notes_make_a_plan_of_their_own():
     assert plan.changes == {}
 
 
-@pytest.mark.parametrize(("made", "asked"), [(Shared, []), (Retuning, [{}])])
-def test_shares_are_set_when_something_changes_or_shares_depend_on_company(made, asked):
-    tune = made()
-    Policy(tune=tune).decide(snapshot_of(CLUSTER, [job("a")], {"a": {"n0": 2}}))
-    assert tune.shared == asked
-    tune.shared.clear()
-    Policy(tune=tune).decide(snapshot_of(CLUSTER, [job("a")]))
-    assert [list(changes) for changes in tune.shared] == [["a"]]
+def test_a_stage_may_improve_what_was_drafted_even_if_that_is_nothing():
+    place = Improving()
+    runs = snapshot_of(CLUSTER, [job("a")], {"a": {"n0": 2}})
+    before = room_of(runs)
+    assert Policy(place=place).decide(runs).changes == {"a": None}
+    assert Policy(place=place).decide(snapshot_of(CLUSTER, [job("a")])).changes == {}
+    assert place.asked == [({}, 2), ({"a": fair(CLUSTER, {"n0": 2})}, 2)]
+    assert room_of(runs) == before
 
 
 class Refused(Fifo):

@@ -10,7 +10,6 @@ from trainyard.core.instructions import Instruction, Retune, Start, Stop
 from trainyard.core.yard import Yard
 from trainyard.files.snapshot import SnapshotJob, SnapshotSpec
 from trainyard.model.allocation import Allocation, Plan
-from trainyard.policy.choose.reasons import waiting_reasons
 from trainyard.policy.policy import Policy
 from trainyard.state.record import Record
 from trainyard.state.snapshot import Snapshot
@@ -97,12 +96,13 @@ def answer(spec: SnapshotSpec, policy: Policy, ask: Callable[[Snapshot], Plan]) 
     """Ask for a decision of the policy on a snapshot and describe the outcome."""
     yard, decide = restore(spec)
     decide.ask, now_s = ask, spec.now_s
+    why = policy.decide(yard.snapshot(now_s), explain=True).why  # the same decision once more: it is pure
     predicted = {i.job_id: i for i in _settle(yard, yard.handle(DecisionDue(now_s)), now_s)}
     plan = {
         job_id: describe(yard, job_id, allocation, predicted.get(job_id), now_s)
         for job_id, allocation in sorted(yard.target.items(), key=lambda item: yard.records[item[0]].seq)
     }
-    waiting = waiting_reasons(yard.snapshot(now_s), policy) | _to_come(spec)
+    waiting = {job_id: str(refusal) for job_id, refusal in why.items()} | _to_come(spec)
     return Answer(plan, waiting, decide.notes)
 
 

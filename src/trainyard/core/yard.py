@@ -255,7 +255,7 @@ class Yard(Carrier):
             self._met_at = now
         snapshot = self._view
         snapshot.now_s, snapshot.met = now, self._met
-        changes, wake_s, notes = self._decide(snapshot)
+        changes, wake_s, notes, _ = self._decide(snapshot)
         if notes:
             snapshot.said = notes
         if changes:

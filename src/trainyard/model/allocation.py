@@ -8,6 +8,8 @@ from math import inf
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from trainyard.model.refusal import Refusal
+
 
 class Share(NamedTuple):
     """What a job holds on one node."""
@@ -68,6 +70,9 @@ class Plan(NamedTuple):
     changes: Mapping[str, Allocation | None] = MappingProxyType({})
     wake_s: float = inf  # the policy wants to be asked again then, whatever happens or not until then
     notes: Mapping[str, Any] = MappingProxyType({})  # what the policy says of this decision
+    why: Mapping[str, Refusal] = MappingProxyType(
+        {}
+    )  # by job that has to wait, if the policy was asked to say
 
     def allocations(self, target: Mapping[str, Allocation]) -> dict[str, Allocation]:
         """Job -> allocation for everything that should run beside what the target keeps; all others wait."""

@@ -24,10 +24,10 @@ class Borrowed(Policy):
 
     origins: tuple[tuple[Any, str], ...] = ()  # these stages, and where each comes from
 
-    def decide(self, snapshot: Snapshot) -> Plan:
+    def decide(self, snapshot: Snapshot, explain: bool = False) -> Plan:
         """Return what should run now, or say which stage failed."""
         with blaming(self):
-            return Policy.decide(self, snapshot)
+            return Policy.decide(self, snapshot, explain)
 
 
 @contextmanager

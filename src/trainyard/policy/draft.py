@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from trainyard.model.allocation import Allocation
+from trainyard.model.refusal import Refusal
 from trainyard.policy.stages import Place, Request
 from trainyard.state.room import Room
 from trainyard.state.snapshot import Snapshot
@@ -15,11 +16,12 @@ class Draft:
     found last is taken out only when somebody looks again, as often nobody does.
     """
 
-    __slots__ = ("_latest", "_log", "_plain", "_room", "changes", "view")
+    __slots__ = ("_latest", "_log", "_plain", "_room", "changes", "view", "why")
 
-    def __init__(self, view: Snapshot) -> None:
+    def __init__(self, view: Snapshot, explain: bool = False) -> None:
         self.view = view
         self.changes: dict[str, Allocation | None] = {}
+        self.why: dict[str, Refusal] | None = {} if explain else None  # of jobs that were refused, if asked
         self._room = view.free
         self._plain = view.free.plain
         self._log: list[tuple[int, int, float, float]] = []  # what nodes had before, one entry per change

@@ -17,8 +17,10 @@ from typing import Any
 
 from trainyard.model.allocation import Plan
 from trainyard.model.arrays import Ints
+from trainyard.model.refusal import Refusal
 from trainyard.model.tolerance import COUNT
 from trainyard.policy.choose.in_line import start_all, swap
+from trainyard.policy.choose.reasons import refuse_rest
 from trainyard.policy.choose.reselect import Reselection
 from trainyard.policy.choose.selection import Selection
 from trainyard.policy.choose.starts import Starts
@@ -33,6 +35,7 @@ from trainyard.state.snapshot import Snapshot
 UNCHANGED = Plan()
 NO_CHANGES: Changes = {}
 NOTHING_SAID: Mapping[str, Any] = {}
+NOBODY_ASKED: Mapping[str, Refusal] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,26 +63,30 @@ class Policy:
         object.__setattr__(self, "_wakes", wakes)
         object.__setattr__(self, "_improvers", improvers)
 
-    def decide(self, snapshot: Snapshot) -> Plan:
-        """Return what should run now. Reads the snapshot, changes nothing."""
-        changes, notes = NO_CHANGES, NOTHING_SAID
+    def decide(self, snapshot: Snapshot, explain: bool = False) -> Plan:
+        """Return what should run now, and why others wait if asked. Reads the snapshot, changes nothing."""
+        changes, notes, why = NO_CHANGES, NOTHING_SAID, NOBODY_ASKED
         if (
             not self._starts_only
             or self._improvers
+            or explain
             or (snapshot.free.total and len(snapshot.table.records) > len(snapshot.target))
         ):
-            draft = Draft(self.tune.ground(snapshot) if self._grounds else snapshot)
+            draft = Draft(self.tune.ground(snapshot) if self._grounds else snapshot, explain)
             try:
                 notes = self._choose(draft)
+                if explain:
+                    refuse_rest(self, draft)
+                    why = draft.why or NOBODY_ASKED
                 for stage in self._improvers:
                     stage.improve(snapshot, draft)
             finally:
                 changes = draft.close()
-        if not (changes or notes or self._wakes):
+        if not (changes or notes or why or self._wakes):
             return UNCHANGED
         if not self._wakes:
-            return Plan(changes, inf, notes)
-        return Plan(changes, min([wake_s(snapshot, changes) for wake_s in self._wakes]), notes)
+            return Plan(changes, inf, notes, why)
+        return Plan(changes, min([wake_s(snapshot, changes) for wake_s in self._wakes]), notes, why)
 
     def ranked(self, snapshot: Snapshot) -> Ints:
         """Return the rows that shapes are chosen for, first come first."""

@@ -11,10 +11,11 @@ import pytest
 from policy_cases import drafted, names, nodes_of, snapshot_of, two_types
 from trainyard.model.job import Job
 from trainyard.policy.choose.reselect import Reselection
+from trainyard.policy.choose.sizes import sizes_to_try
 from trainyard.policy.draft import Draft
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.policy import Policy
-from trainyard.policy.stages import Size, Sizes
+from trainyard.policy.stages import Chosen, Shapes, Size
 
 
 def job(name, gpus, duration_s=100.0, **more):
@@ -36,16 +37,22 @@ def changes(policy, *args, **more):
     return {name: None if a is None else dict(a.workers) for name, a in found.items()}
 
 
+def chosen(made):
+    ranked = made.selection.ranked()
+    shapes = made.policy.size.shapes(made.snapshot, ranked).shapes
+    return made.chooser(shapes)(made.selection, ranked, shapes)
+
+
 class Given(Size):
-    """Sizes as told."""
+    """Shapes as told."""
 
     def __init__(self, *gpus, servers=None):
         self.gpus, self.servers = gpus, servers
 
-    def sizes(self, snapshot, ranked):
+    def shapes(self, snapshot, ranked):
         by_name = dict(zip(sorted(snapshot.table.of), self.gpus, strict=True))
         gpus = np.array([by_name[name] for name in names(snapshot, ranked)], dtype=np.int64)
-        return Sizes(gpus, None if self.servers is None else np.array(self.servers))
+        return Chosen(Shapes(gpus, None if self.servers is None else np.array(self.servers)))
 
 
 def sized(*gpus, order="srtf"):
@@ -80,10 +87,10 @@ def test_a_job_that_finds_no_place_makes_room_for_those_behind_it():
 def test_jobs_that_ask_for_the_same_find_no_place_either():
     jobs = [job("r", 1), job("a", 2), job("b", 2), job("c", 2, cpus=6.0), job("d", 1)]
     made = selection("srtf", nodes_of(4), jobs, {"r": {"n0": 1}})
-    of = made.table.of
+    of = made.snapshot.table.of
 
     def alike(name):
-        return names(made.snapshot, np.flatnonzero(made._alike(of[name].row)))
+        return names(made.snapshot, np.flatnonzero(made.realisation._alike(of[name].row)))
 
     assert alike("a") == ["a", "b", "c"]
     assert alike("c") == ["c"]
@@ -115,16 +122,18 @@ def test_a_size_that_no_node_has_room_for_is_cut():
 
 def test_sizes_to_try_shrink_by_an_eighth_to_the_least():
     made = selection(sized(20), nodes_of(20), [elastic("a", 20, least=11, most=20)])
-    assert list(made._sizes(0, 20)) == [20, 18, 16, 14, 13, 12, 11]
-    assert list(made._sizes(0, 12)) == [12, 11]
-    assert list(made._sizes(0, 0)) == []
+    (tried,), smaller = made.snapshot.table.jobs, made.policy.size.smaller
+    assert list(sizes_to_try(tried, 20, smaller)) == [20, 18, 16, 14, 13, 12, 11]
+    assert list(sizes_to_try(tried, 12, smaller)) == [12, 11]
+    assert list(sizes_to_try(tried, 0, smaller)) == []
 
 
 def test_servers_shrink_with_the_workers_then_alone():
     made = selection(sized(4), nodes_of(4), [elastic("a", 4, least=2, most=4)])
-    assert list(made._shapes(0, 4, 6)) == [(4, 6), (3, 4), (2, 3), (2, 1)]
-    assert list(made._shapes(0, 4, 0)) == [(4, 0), (3, 0), (2, 0)]
-    assert list(made._shapes(0, 2, 1)) == [(2, 1)]
+    (record,), sizes = made.snapshot.table.records, made.realisation._sizes
+    assert list(sizes(record, 4, 6)) == [(4, 6), (3, 4), (2, 3), (2, 1)]
+    assert list(sizes(record, 4, 0)) == [(4, 0), (3, 0), (2, 0)]
+    assert list(sizes(record, 2, 1)) == [(2, 1)]
 
 
 def test_without_preemption_running_jobs_keep_what_no_size_is_told_for():
@@ -147,23 +156,23 @@ def test_a_strict_order_sizes_nobody_behind_the_first_that_cannot_fit(fill, expe
     """At their smallest a and b fill four of five GPUs; c needs two more, d behind it one."""
     jobs = [elastic("a", 2, least=2), elastic("b", 2, least=2), elastic("c", 2, least=2), elastic("d", 1)]
     made = selection(f"fifo(fill={fill})+drf", nodes_of(5), jobs, {"a": {"n0": 2}})
-    assert names(made.snapshot, made.ranked()) == expected
+    assert names(made.snapshot, made.selection.ranked()) == expected
 
 
 def test_running_jobs_come_first_where_nobody_may_be_stopped():
     jobs = [elastic("w", 1), elastic("x", 1), elastic("y", 1), elastic("z", 1)]
     made = selection("fifo+drf", nodes_of(4), jobs, {"z": {"n0": 1}, "x": {"n0": 1}})
-    assert names(made.snapshot, made.ranked()) == ["x", "z", "w", "y"]
-    made.stay[made.table.of["z"].row] = True
-    assert names(made.snapshot, made.ranked()) == ["z", "x", "w", "y"]
+    assert names(made.snapshot, made.selection.ranked()) == ["x", "z", "w", "y"]
+    made.selection.stay[made.snapshot.table.of["z"].row] = True
+    assert names(made.snapshot, made.selection.ranked()) == ["z", "x", "w", "y"]
 
 
 def test_who_stays_does_not_move_to_a_faster_type_either():
     """Else a would take b's GPUs again and again, and the choice would never end."""
     jobs = [elastic("a", 2), Job("b", 0.0, 2, duration_s=100.0, gpu_type="V100")]
     made = selection(sized(2, 2, order="fifo"), two_types(), jobs, {"a": {"k": 2}, "b": {"v": 2}})
-    made.stay[:] = True
-    choice = made._choose(None)
+    made.selection.stay[:] = True
+    choice = chosen(made)
     assert (choice.target.tolist(), choice.types.tolist()) == ([2.0, 2.0], [-1, -1])
     made.run()
     assert made.draft.changes == {}
@@ -172,7 +181,8 @@ def test_who_stays_does_not_move_to_a_faster_type_either():
 def test_who_is_barred_is_not_ranked():
     made = selection("srtf+drf", nodes_of(4), [elastic("a", 1), elastic("b", 1)])
     barred = np.array([name == "a" for name in names(made.snapshot, range(2))])
-    assert names(made.snapshot, made.ranked(barred)) == ["b"]
+    made.selection.barred = barred
+    assert names(made.snapshot, made.selection.ranked()) == ["b"]
 
 
 def test_a_mixed_cluster_takes_the_fast_type_first():
@@ -190,19 +200,19 @@ def test_cuts_try_what_one_node_can_take():
     cluster = nodes_of(4, 4)
     made = selection("sia", cluster, [elastic("a", 6, least=2)], {})
     scratch = made.snapshot.free.copy()
-    assert list(made._cuts((6,), 2, scratch)) == [(6,), (4,)]
-    assert list(made._cuts((4,), 2, scratch)) == [(4,)]
-    assert list(made._cuts((6,), 4, scratch)) == [(6,), (4,)]
-    assert list(made._cuts((6,), 5, scratch)) == [(6,)]
+    assert list(made.realisation._cuts((6,), 2, scratch)) == [(6,), (4,)]
+    assert list(made.realisation._cuts((4,), 2, scratch)) == [(4,)]
+    assert list(made.realisation._cuts((6,), 4, scratch)) == [(6,), (4,)]
+    assert list(made.realisation._cuts((6,), 5, scratch)) == [(6,)]
 
 
 def test_cuts_are_for_stages_that_want_them_and_for_one_type():
     jobs = [elastic("a", 6, least=2)]
     made = selection("gavel", nodes_of(4, 4), jobs)
-    assert list(made._cuts((6,), 2, made.snapshot.free.copy())) == [(6,)]
+    assert list(made.realisation._cuts((6,), 2, made.snapshot.free.copy())) == [(6,)]
     made = selection("sia", two_types(4, 4), jobs)
-    assert list(made._cuts((3, 3), 1, made.snapshot.free.copy())) == [(3, 3)]
-    assert list(made._cuts((0, 6), 1, made.snapshot.free.copy())) == [(0, 6), (0, 4)]
+    assert list(made.realisation._cuts((3, 3), 1, made.snapshot.free.copy())) == [(3, 3)]
+    assert list(made.realisation._cuts((0, 6), 1, made.snapshot.free.copy())) == [(0, 6), (0, 4)]
 
 
 def test_nothing_is_said_by_whole_gangs():

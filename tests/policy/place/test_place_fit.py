@@ -14,12 +14,13 @@ from trainyard.model.profile import Demand
 from trainyard.policy.place.fit import (
     allocate,
     by_type,
-    find_mix,
     one_node,
     usable_gpus,
     worker_shares,
 )
+from trainyard.policy.place.pack import Pack
 from trainyard.policy.place.servers import MANY, portions
+from trainyard.policy.registry import ENTRIES
 from trainyard.policy.stages import Request
 from trainyard.state.room import Room, counts_of
 
@@ -168,8 +169,49 @@ def mixed_nodes():
 )
 def test_the_workers_of_each_type_go_on_the_fewest_nodes(mix, seats):
     nodes, free = mixed_nodes()
-    found = find_mix(Request(JOB, sum(mix), mix=mix), free, nodes)
+    found = Pack().find_by_type(Request(JOB, sum(mix), by_type=mix), free, nodes, 0)
     assert (None if found is None else dict(found.workers)) == seats
+
+
+def test_all_of_a_type_wait_rather_than_span_more_nodes_than_necessary():
+    nodes, free = mixed_nodes()
+    free.take(nodes.index, [Share("k1", 3, 0, 9.0, 180.0)])
+    asked = Request(JOB, 4, by_type=(2, 2))
+    assert dict(Pack("require").find_by_type(asked, free, nodes, 0).workers) == {"k0": 2, "v0": 2}
+    free.take(nodes.index, [Share("k0", 1, 0, 3.0, 60.0)])
+    assert Pack("require").find_by_type(asked, free, nodes, 0) is None
+    assert dict(Pack().find_by_type(asked, free, nodes, 0).workers) == {"k0": 1, "k1": 1, "v0": 2}
+
+
+PLACES = [name for name, entry in ENTRIES.items() if entry.stages == ("place",)]
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("servers", [0, 3])
+@pytest.mark.parametrize("mix", [(0, 3), (2, 2), (5, 0), (6, 6), (3, 1), (7, 0), (1, 7)])
+def test_every_place_stage_gives_settled_types_what_was_settled(place, servers, mix):
+    nodes, free = mixed_nodes()
+    left = free.gpus.copy()
+    own = {"servers": servers, "server": Demand(0.5, 5.0)} if servers else {}
+    asked = Request(JOB, sum(mix), by_type=mix, cpus_per_gpu=1.0, memory_per_gpu=10.0, **own)
+    found = ENTRIES[place].make().find_by_type(asked, free, nodes, 1)
+    if max(mix) > 6:
+        assert found is None
+        return
+    assert tuple(nodes.workers_by_type(found)) == mix
+    assert found.servers == servers
+    assert len({share.node for share in found.shares}) == len(found.shares)
+    assert free.gpus == left  # only found, not taken
+    free.take(nodes.index, found.shares)
+    assert min(free.gpus + free.cpus + free.memory_gb) >= 0
+
+
+def test_spreading_and_packing_settled_types_differ():
+    nodes, free = mixed_nodes()
+    asked = Request(JOB, 4, by_type=(2, 2))
+    assert dict(Pack().find_by_type(asked, free, nodes, 0).workers) == {"k0": 2, "v0": 2}
+    spread = ENTRIES["spread"].make().find_by_type(asked, free, nodes, 0)
+    assert dict(spread.workers) == {"k1": 2, "v1": 2}
 
 
 @settings(max_examples=50)

@@ -15,7 +15,7 @@ from trainyard.model.profile import Compute, Demand, Profile, Sync
 from trainyard.model.rules import Rules
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.size.hysteresis import kept, settle
-from trainyard.policy.stages import Sizes
+from trainyard.policy.stages import Shapes
 from trainyard.state.beliefs import Told
 
 NO_TRIALS: frozenset[int] = frozenset()
@@ -113,7 +113,7 @@ def settled(gpus, held, jobs=None, trials=NO_TRIALS, now_s=0.0, **rules):
     seats = {name: {"n0": count} for name, count in held.items()}
     snapshot = snapshot_of(nodes_of(8), made, seats, now_s, **rules)
     ranked = np.array([snapshot.table.of[job.job_id].row for job in made])
-    return settle(Told(snapshot), ranked, Sizes(np.array(gpus)), trials).gpus.tolist()
+    return settle(Told(snapshot), ranked, Shapes(np.array(gpus)), trials).gpus.tolist()
 
 
 @pytest.mark.parametrize(("restart_s", "size"), [(49.0, 4), (50.0, 2), (51.0, 2)])
@@ -160,6 +160,6 @@ def test_servers_change_only_where_that_pays(restart_s, servers):
     yard = Yard(nodes_of(8), parse_policy("fifo").decide, Rules(restart_s=restart_s))
     yard.handle(JobSubmitted(0.0, job))
     yard.handle(DecisionDue(0.0))
-    told = Sizes(np.array([2]), np.array([4]))
+    told = Shapes(np.array([2]), np.array([4]))
     after = settle(Told(yard.snapshot(0.0)), np.array([0]), told)
     assert (after.gpus.tolist(), after.servers.tolist()) == ([2], [servers])

@@ -123,5 +123,5 @@ def test_a_trial_takes_time(explore_s):
 
 def test_whole_gangs_have_no_other_size():
     snapshot = tried()
-    assert Fixed().sizes(snapshot, snapshot.waiting_rows()) is None
+    assert Fixed().shapes(snapshot, snapshot.waiting_rows()).shapes.gpus.tolist() == [2, 2]
     assert list(Fixed().smaller(elastic(), 8)) == []

@@ -7,6 +7,7 @@ from dataclasses import replace
 from policy_cases import nodes_of, snapshot_of
 from trainyard.model.job import Job
 from trainyard.model.profile import Compute, Demand, Profile, Sync
+from trainyard.policy.draft import Draft
 from trainyard.policy.stages import Request
 from trainyard.policy.tune.proportional import Proportional, proportional_request
 
@@ -50,7 +51,7 @@ def test_the_stage_asks_just_that_and_changes_nothing():
     snapshot = snapshot_of(nodes_of(4), [asks])
     assert stage.request(snapshot, asks, 2, -1) == proportional_request(asks, 2, -1)
     assert stage.ground(snapshot) is snapshot
-    changes = {"a": None}
-    assert stage.share(snapshot, changes) is changes
-    assert not stage.retunes
+    draft = Draft(snapshot)
+    stage.improve(snapshot, draft)
+    assert draft.close() == {}
     assert stage.by_gpus

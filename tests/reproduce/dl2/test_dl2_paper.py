@@ -47,10 +47,10 @@ class Watched(Size):
     def __init__(self, size):
         self.size, self.first = size, None
 
-    def sizes(self, snapshot, ranked):
-        answer = self.size.sizes(snapshot, ranked)
+    def shapes(self, snapshot, ranked):
+        answer = self.size.shapes(snapshot, ranked)
         if self.first is None and ranked.size:
-            self.first = list(zip(answer.gpus.tolist(), answer.servers.tolist(), strict=True))
+            self.first = list(zip(*(column.tolist() for column in answer.shapes[:2]), strict=True))
         return answer
 
 
@@ -91,9 +91,9 @@ def test_profiled_optimus_believes_about_the_truth():
     seen = []
 
     class Compare(Size):
-        def sizes(self, snapshot, ranked):
+        def shapes(self, snapshot, ranked):
             stage = ProfiledOptimus()
-            answer = stage.sizes(snapshot, ranked)
+            answer = stage.shapes(snapshot, ranked)
             for row in ranked.tolist():
                 name = snapshot.table.jobs[row].profile.name
                 true = Told(snapshot).surface(row)[1:, 1:]

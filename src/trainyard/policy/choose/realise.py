@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from trainyard.model.arrays import Ints, Mask
+from trainyard.policy.choose.reasons import found_no_place
 from trainyard.policy.choose.selection import Choice, Selection
 from trainyard.policy.choose.sizes import sizes_to_try
 from trainyard.policy.draft import Draft
@@ -31,12 +32,12 @@ class Realisation:
 
     def place(self, choice: Choice) -> Mask | None:
         """Draft what is new or changed; return which jobs found no place, None if all did."""
-        changed, target = self._changed(choice), choice.target
+        changed, target, draft = self._changed(choice), choice.target, self.draft
         rows = changed.nonzero()[0]
         if not rows.size:
             return None
         for row in rows[self.selection.given[rows] > 0].tolist():
-            self.draft.release(self.table.jobs[row].job_id)
+            draft.release(self.table.jobs[row].job_id)
         if rows.size > 1:
             rows = choice.rows[changed[choice.rows]]
         failed: Mask | None = None
@@ -44,6 +45,10 @@ class Realisation:
             if failed is not None and failed[row]:
                 continue
             if not self._put(row, choice):
+                if draft.why is not None:
+                    draft.why[self.table.jobs[row].job_id] = found_no_place(
+                        self.policy, draft, self.table.records[row]
+                    )
                 alike = self._alike(row)
                 failed = alike if failed is None else failed | alike
         return failed

@@ -1,44 +1,52 @@
-"""Why does a job wait? One line each, told from the state after a plan."""
+"""Why does a job wait? Whoever refuses a job says so in the draft; the rest is told from what is left."""
 
 from __future__ import annotations
 
-from trainyard.model.job import Job
-from trainyard.policy.blame import blaming
-from trainyard.policy.policy import Policy
-from trainyard.policy.size.fixed import Fixed
-from trainyard.state.snapshot import Snapshot
+from trainyard.model.refusal import Refusal
+from trainyard.policy.draft import Draft
+from trainyard.policy.stages import Stages
+from trainyard.state.record import Record
 
 
-def waiting_reasons(snapshot: Snapshot, policy: Policy) -> dict[str, str]:
-    """Return job -> reason for every waiting job, in the order in which the policy would serve them."""
-    with blaming(policy):
-        ranked = policy.order.rank(snapshot).tolist()
-    rows = [row for row in ranked if not snapshot.table.records[row].given]
-    jobs = [snapshot.table.jobs[row] for row in rows]
-    return {job.job_id: _reason(snapshot, policy, job, place, jobs[0]) for place, job in enumerate(jobs)}
+def found_no_place(policy: Stages, draft: Draft, record: Record) -> Refusal:
+    """Return the refusal of a job that the place stage found no nodes for."""
+    particular = record.job.particular or not policy.tune.by_gpus
+    said = "with the CPUs and memory that it needs" if particular else "where it could use them"
+    free = _free(draft, record.type_index)
+    return Refusal("place", _needs(policy, record), record.job.gpu_type, free, said=said)
 
 
-def _reason(snapshot: Snapshot, policy: Policy, job: Job, place: int, head: Job) -> str:
-    needs = job.gpus if isinstance(policy.size, Fixed) else job.least_gpus
-    kind = f"{job.gpu_type} GPU".strip() + ("s" if needs != 1 else "")
-    free = _free(snapshot, job.gpu_type)
+def refuse_rest(policy: Stages, draft: Draft) -> None:
+    """Say of every job that has to wait why, in the order in which the policy would serve them."""
+    changes, records = draft.changes, draft.view.table.records
+    told, draft.why = draft.why or {}, {}
+    for row in policy.order.rank(draft.view).tolist():
+        record = records[row]
+        job_id = record.job_id
+        waits = changes[job_id] is None if job_id in changes else not record.given
+        if waits:
+            draft.why[job_id] = told.get(job_id) or _reason(policy, draft, record)
+
+
+def _reason(policy: Stages, draft: Draft, record: Record) -> Refusal:
+    assert draft.why is not None
+    order, needs, free = policy.order, _needs(policy, record), _free(draft, record.type_index)
+    ahead, head = len(draft.why), next(iter(draft.why), "")
     if needs > free:
-        return f"needs {needs} {kind}; {free} are free" + (f", and {place} jobs come first" if place else "")
-    if place and policy.order.fill == "strict" and not policy.order.preemptive:
-        return f"waits behind {head.job_id}: the order is strict"
-    if place and policy.order.fill == "easy":
-        return f"would delay {head.job_id}, which comes first"
+        return Refusal("room", needs, record.job.gpu_type, free, ahead)
+    if ahead and order.fill == "strict" and not order.preemptive:
+        return Refusal("behind", needs, record.job.gpu_type, free, ahead, head)
     if policy.size.refusal:
-        return policy.size.refusal
-    if job.particular or not policy.tune.by_gpus:
-        return f"needs {needs} {kind}; {free} are free, but not with the CPUs and memory that it needs"
-    return f"needs {needs} {kind}; {free} are free, but not where it could use them"
+        return Refusal("size", needs, record.job.gpu_type, free, ahead, said=policy.size.refusal)
+    return found_no_place(policy, draft, record)
 
 
-def _free(snapshot: Snapshot, gpu_type: str) -> int:
-    if not gpu_type:
-        return snapshot.free.total
-    nodes = snapshot.nodes
-    return sum(
-        gpus for gpus, t in zip(snapshot.free.gpus, nodes.type, strict=True) if nodes.types[t] == gpu_type
-    )
+def _needs(policy: Stages, record: Record) -> int:
+    return record.gpus if policy.size.whole_gangs else record.job.least_gpus
+
+
+def _free(draft: Draft, type_index: int) -> int:
+    room, nodes = draft.room, draft.view.nodes
+    if type_index < 0:
+        return room.total
+    return sum(gpus for gpus, type_ in zip(room.gpus, nodes.type_of, strict=True) if type_ == type_index)

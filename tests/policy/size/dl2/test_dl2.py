@@ -31,7 +31,7 @@ def moment(scenario=on_testbed, number=1, slots=3):
         if opened is None:
             return None
         ones = np.ones(opened[1].size, dtype=np.int64)
-        episode.close(opened[1], stage.Sizes(ones, ones.copy()))
+        episode.close(opened[1], stage.Shapes(ones, ones.copy()))
         opened = episode.open()
     return opened
 
@@ -90,7 +90,7 @@ def test_weights_by_path_are_those_by_name(tmp_path):
     assert (tmp_path / "own.safetensors").read_bytes() == shipped()["paper"].read_bytes()
     snapshot, ranked = moment()
     one, other = (
-        parse_policy(text).size.sizes(snapshot, ranked)
+        parse_policy(text).size.shapes(snapshot, ranked)
         for text in ("dl2", f"dl2(weights={tmp_path / 'own.safetensors'})")
     )
     np.testing.assert_array_equal(one.gpus, other.gpus)
@@ -101,9 +101,11 @@ def test_weights_by_path_are_those_by_name(tmp_path):
 def test_the_same_snapshot_and_seed_give_the_same_sizes(draw):
     snapshot, ranked = moment()
     policy = parse_policy(f"dl2(draw={draw})")
-    found = [policy.size.sizes(snapshot, ranked).servers.tolist() for _ in range(3)]
+    found = [policy.size.shapes(snapshot, ranked).shapes.servers.tolist() for _ in range(3)]
     assert found[0] == found[1] == found[2]
-    seeds = {tuple(policy.size.sizes(replace_seed(snapshot, seed), ranked).servers) for seed in range(20)}
+    seeds = {
+        tuple(policy.size.shapes(replace_seed(snapshot, seed), ranked).shapes.servers) for seed in range(20)
+    }
     assert (len(seeds) > 1) == (draw == "sample")
 
 
@@ -126,7 +128,7 @@ def test_sizes_are_within_limits_and_capacity(number, slots, at_once):
         stage.decide(book, load_weights("paper"), np.random.default_rng(number))
     finally:
         stage.AT_ONCE = kept
-    sizes = book.sizes(0)
+    sizes = book.shapes(0)
     jobs = [snapshot.table.jobs[row] for row in ranked]
     assert all(
         gpus in (0, *range(job.least_gpus, job.most_gpus + 1))
@@ -151,11 +153,11 @@ def test_a_whole_run_is_valid_and_repeatable():
 @pytest.mark.parametrize("fallback", ["drf", "lookahead"])
 def test_another_stage_decides_where_jobs_are_unlike_those_in_training(fallback):
     snapshot, ranked = moment(ring, slots=0)  # all-reduce jobs, and the weights only know parameter servers
-    sizes = parse_policy(f"dl2(weights=paper,fallback={fallback})").size.sizes(snapshot, ranked)
-    told = parse_policy(fallback).size.sizes(snapshot, ranked)
-    np.testing.assert_array_equal(sizes.gpus, told.gpus)
-    assert sizes.notes["dl2"].startswith(f"{fallback} decided: ")
-    assert "has servers of its own" in sizes.notes["dl2"]
+    chosen = parse_policy(f"dl2(weights=paper,fallback={fallback})").size.shapes(snapshot, ranked)
+    told = parse_policy(fallback).size.shapes(snapshot, ranked)
+    np.testing.assert_array_equal(chosen.shapes.gpus, told.shapes.gpus)
+    assert chosen.notes["dl2"].startswith(f"{fallback} decided: ")
+    assert "has servers of its own" in chosen.notes["dl2"]
 
 
 def test_it_says_so_in_the_plan():
@@ -168,7 +170,7 @@ def test_it_says_so_in_the_plan():
 
 def test_nothing_is_said_where_the_network_decides():
     snapshot, ranked = moment()
-    assert not parse_policy("dl2").size.sizes(snapshot, ranked).notes
+    assert not parse_policy("dl2").size.shapes(snapshot, ranked).notes
 
 
 def test_several_actions_at_once_are_the_best_of_different_jobs_up_to_stop():
@@ -183,14 +185,14 @@ def test_several_actions_at_once_are_the_best_of_different_jobs_up_to_stop():
 def test_a_policy_that_was_used_can_be_sent_to_another_process():
     snapshot, ranked = moment()
     policy = parse_policy("dl2")
-    before = policy.size.sizes(snapshot, ranked)
-    after = pickle.loads(pickle.dumps(policy)).size.sizes(snapshot, ranked)
+    before = policy.size.shapes(snapshot, ranked)
+    after = pickle.loads(pickle.dumps(policy)).size.shapes(snapshot, ranked)
     np.testing.assert_array_equal(before.servers, after.servers)
 
 
 def test_no_jobs_no_sizes():
     snapshot, ranked = moment()
-    assert parse_policy("dl2").size.sizes(snapshot, ranked[:0]).gpus.size == 0
+    assert parse_policy("dl2").size.shapes(snapshot, ranked[:0]).shapes.gpus.size == 0
 
 
 def test_a_resize_that_costs_more_than_it_brings_is_not_done():

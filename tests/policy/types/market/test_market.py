@@ -65,7 +65,7 @@ def decided(where, jobs, policy="market"):
 def market_of(where, jobs, stage):
     """What a stage decides, and the speeds that it had to go by."""
     snapshot = yard_of(where, jobs).snapshot(0.0)
-    return stage.sizes(snapshot, np.arange(len(jobs))), snapshot
+    return stage.shapes(snapshot, np.arange(len(jobs))), snapshot
 
 
 def zoo_jobs(count, seed, most=8):
@@ -85,15 +85,15 @@ def zoo_jobs(count, seed, most=8):
 @pytest.mark.parametrize("seed", range(3))
 def test_8_11_the_certificate_against_all_assignments(seed):
     where, jobs = cluster(V100=(1, 3), K80=(1, 3)), zoo_jobs(3, seed, most=4)
-    sizes, snapshot = market_of(where, jobs, Market(gamma=0.0, exact=True))
+    chosen, snapshot = market_of(where, jobs, Market(gamma=0.0, exact=True))
     configs = np.array([c for c in product(range(4), range(4)) if 1 <= sum(c) <= 4])
     best, left = np.inf, snapshot.remaining_samples()
     took = [left[i] / snapshot.speed.mixed(job, configs) for i, job in enumerate(jobs)]
     for picks in product(range(len(configs)), repeat=3):
         if (configs[list(picks)].sum(axis=0) <= 3).all():
             best = min(best, sum(took[i][k] for i, k in enumerate(picks)))
-    assert sizes.notes["cost"] == pytest.approx(best, rel=1e-6)
-    assert (sizes.mix.sum(axis=0) <= 3).all()
+    assert chosen.notes["cost"] == pytest.approx(best, rel=1e-6)
+    assert (chosen.shapes.by_type.sum(axis=0) <= 3).all()
     for stage in (
         Market(gamma=0.0),
         Market(gamma=0.0, samples=16),

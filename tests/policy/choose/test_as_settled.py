@@ -11,15 +11,16 @@ from policy_cases import TYPES, drafted, names, snapshot_of, two_types
 from trainyard.model.cluster import Cluster, Node
 from trainyard.model.job import Job
 from trainyard.model.profile import Compute, Profile, Sync, Tables
+from trainyard.policy.choose.by_type import as_settled
 from trainyard.policy.choose.reselect import Reselection
 from trainyard.policy.draft import Draft
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.policy import Policy
 from trainyard.policy.tune.synergy.stage import Greedy
-from trainyard.policy.types.joint import Joint
+from trainyard.policy.types.by_type import ByType
 
 
-class Settled(Joint):
+class Settled(ByType):
     """Workers of each job by type, as told."""
 
     def __init__(self, **mix):
@@ -39,7 +40,7 @@ def job(name, gpus=2, **more):
 
 
 def selection(stage, jobs, held=None, order="srtf", cluster=None):
-    policy = Policy(order=parse_policy(order).order, size=stage, place=stage)
+    policy = Policy(order=parse_policy(order).order, size=stage)
     return Reselection(policy, Draft(snapshot_of(cluster or two_types(), jobs, held)))
 
 
@@ -47,6 +48,11 @@ def changes(*args, **more):
     made = selection(*args, **more)
     found = drafted(partial(Reselection, made.policy), made.snapshot)
     return {name: None if a is None else dict(a.workers) for name, a in found.items()}
+
+
+def chosen(made):
+    ranked = made.selection.ranked()
+    return as_settled(made.selection, ranked, made.policy.size.shapes(made.snapshot, ranked).shapes)
 
 
 JOBS = [job("a"), job("b")]
@@ -104,15 +110,15 @@ def test_the_largest_part_is_placed_first():
     made = selection(
         Settled(a=(1, 0), b=(3, 0), c=(0, 1)), [job("a", 1), job("b", 3), job("c", 1)], cluster=cluster
     )
-    choice = made._choose(None)
+    choice = chosen(made)
     assert names(made.snapshot, choice.rows)[0] == "b"
     assert sorted(names(made.snapshot, choice.rows)) == ["a", "b", "c"]
-    assert choice.target[[made.table.of[name].row for name in "abc"]].tolist() == [1.0, 3.0, 1.0]
+    assert choice.target[[made.snapshot.table.of[name].row for name in "abc"]].tolist() == [1.0, 3.0, 1.0]
 
 
 def test_who_gets_nothing_is_not_placed():
     made = selection(Settled(a=(0, 0), b=(1, 0)), JOBS)
-    assert names(made.snapshot, made._choose(None).rows) == ["b"]
+    assert names(made.snapshot, chosen(made).rows) == ["b"]
 
 
 # -- cutting to one node ----------------------------------------------------------------------------------
@@ -151,9 +157,9 @@ def test_what_does_not_fit_waits_or_is_cut(stage):
 
 def test_what_is_placed_is_taken():
     made = selection(Settled(a=(0, 1), b=(0, 1)), [job("a", 1), job("b", 1)])
-    assert made._put_mix(0, (0, 1))
+    assert made.realisation._put_by_type(0, (0, 1))
     assert made.draft.room.gpus == [2, 1]
-    assert not made._put_mix(1, (0, 2))
+    assert not made.realisation._put_by_type(1, (0, 2))
     assert made.draft.room.gpus == [2, 1]
     assert list(made.draft.close()) == ["a"]
 
@@ -164,7 +170,7 @@ def test_a_share_has_to_do_where_the_chosen_gpus_never_come_with_more():
     nodes = (Node("v0", "V100", 4, 24.0, 128.0), Node("k0", "K80", 2, 4.0, 64.0))
     cluster = Cluster("c", nodes, TYPES)
     stage, order = Settled(a=(0, 1)), parse_policy("srtf").order
-    policy = Policy(order=order, size=stage, place=stage, tune=Greedy())
+    policy = Policy(order=order, size=stage, tune=Greedy())
     found = drafted(partial(Reselection, policy), snapshot_of(cluster, [job("a", 1, profile=hungry)]))
     (share,) = found["a"].shares
     assert (share.node, share.gpus, share.cpus) == ("k0", 1, 2.0)

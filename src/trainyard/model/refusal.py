@@ -1,0 +1,33 @@
+"""Why a job has to wait: told by whoever refused it, with what was seen then."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+Kind = Literal["room", "place", "behind", "delay", "size"]
+
+
+class Refusal(NamedTuple):
+    """One job that a decision leaves waiting."""
+
+    kind: Kind
+    needs: int = 0  # GPUs
+    gpu_type: str = ""  # that it must have, if any
+    free: int = 0  # GPUs of that type, or all, that nobody had then
+    ahead: int = 0  # waiting jobs that come first
+    head: str = ""  # the first of these
+    said: str = ""  # by the stage
+
+    def __str__(self) -> str:
+        """One line for people."""
+        if self.kind == "behind":
+            return f"waits behind {self.head}: the order is strict"
+        if self.kind == "delay":
+            return f"would delay {self.head}, which comes first"
+        if self.kind == "size":
+            return self.said
+        what = f"{self.gpu_type} GPU".strip() + ("s" if self.needs != 1 else "")
+        line = f"needs {self.needs} {what}; {self.free} are free"
+        if self.kind == "place":
+            return f"{line}, but not {self.said}"
+        return line + (f", and {self.ahead} jobs come first" if self.ahead else "")
