@@ -222,7 +222,7 @@ def _numbers(jobs):
         base, end = kinds.base[of[j]], [*kinds.base, kinds.speeds.size][of[j] + 1]
         yield [
             *(gangs.speed[j], gangs.use[j], chosen.use[chosen.job == j], chosen.speed[chosen.job == j]),
-            *((buyers[j].mixes.workers, buyers[j].mixes.speed) if j in buyers else ()),
+            *((buyers[j].menu.by_type, buyers[j].menu.speed) if j in buyers else ()),
             *(*paces.menu, paces.room, kinds.speeds[base:end], kinds.demand[of[j]], kinds.least[of[j]]),
             *(kinds.most_workers[of[j]], smd[0][j], smd[1][j]),
             *_ladders(view.sensitivity, jobs, j),

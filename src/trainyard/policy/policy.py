@@ -12,13 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from math import floor, inf
+from math import inf
 from typing import Any
 
 from trainyard.model.allocation import Plan
 from trainyard.model.arrays import Ints
 from trainyard.model.refusal import Refusal
-from trainyard.model.tolerance import COUNT
 from trainyard.policy.choose.in_line import start_all, swap
 from trainyard.policy.choose.reasons import refuse_rest
 from trainyard.policy.choose.reselect import Reselection
@@ -26,6 +25,7 @@ from trainyard.policy.choose.selection import Selection
 from trainyard.policy.choose.starts import Starts
 from trainyard.policy.draft import Draft
 from trainyard.policy.order.fifo import Fifo
+from trainyard.policy.period import Period
 from trainyard.policy.place.pack import Pack
 from trainyard.policy.size.fixed import Fixed
 from trainyard.policy.stages import Changes, Order, Place, Size, Stage, Tune
@@ -56,7 +56,7 @@ class Policy:
     def __post_init__(self) -> None:
         stages: tuple[Stage, ...] = (self.order, self.size, self.place, self.tune)
         wakes = [stage.wake_s for stage in stages if type(stage).wake_s is not Stage.wake_s]
-        wakes += [_Period(stage.period_s).wake_s for stage in stages if stage.period_s < inf]
+        wakes += [Period(stage.period_s).wake_s for stage in stages if stage.period_s < inf]
         improvers = [stage for stage in stages if type(stage).improve is not Stage.improve]
         object.__setattr__(self, "_starts_only", self.size.whole_gangs and not self.order.preemptive)
         object.__setattr__(self, "_grounds", type(self.tune).ground is not Tune.ground)
@@ -103,17 +103,3 @@ class Policy:
         selection = Reselection(self, draft)
         selection.run()
         return selection.notes
-
-
-class _Period:
-    """Wakes a policy at every multiple of some seconds."""
-
-    def __init__(self, period_s: float) -> None:
-        self.period_s = period_s
-
-    def wake_s(self, snapshot: Snapshot, changes: Changes) -> float:
-        """Return the next multiple, if anything runs from now on."""
-        stays = any(job_id not in changes for job_id in snapshot.target)
-        if not stays and not any(changes.values()):
-            return inf
-        return (floor(snapshot.now_s / self.period_s + COUNT) + 1) * self.period_s

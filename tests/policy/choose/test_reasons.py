@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from policy_cases import nodes_of, snapshot_of, two_types
 from trainyard.model.job import Job
-from trainyard.policy.choose.reasons import waiting_reasons
+from trainyard.model.profile import Profile, Tables
 from trainyard.policy.grammar import parse_policy
+from trainyard.policy.policy import Policy
+from trainyard.policy.stages import Chosen, Shapes, Size
 
 
-def job(name, gpus, **more):
-    return Job(name, 0.0, gpus, duration_s=100.0, **more)
+def job(name, gpus, duration_s=100.0, **more):
+    return Job(name, 0.0, gpus, duration_s=duration_s, **more)
 
 
 def reasons(policy, cluster, jobs, held=None):
-    return waiting_reasons(snapshot_of(cluster, jobs, held), parse_policy(policy))
+    why = parse_policy(policy).decide(snapshot_of(cluster, jobs, held), explain=True).why
+    return {job_id: str(refusal) for job_id, refusal in why.items()}
 
 
 RUNS, HELD = job("runs", 3), {"runs": {"n0": 3}}
@@ -47,21 +51,46 @@ def test_who_stands_behind_the_head_of_a_strict_order():
 
 
 def test_who_would_delay_the_head():
-    told = reasons("fifo(fill=easy)", nodes_of(4), [RUNS, job("head", 2), job("small", 1)], HELD)
+    jobs = [RUNS, job("head", 4), job("small", 1, duration_s=500.0)]
+    told = reasons("fifo(fill=easy)", nodes_of(4), jobs, HELD)
     assert told["small"] == "would delay head, which comes first"
 
 
+def test_who_finds_no_node_delays_nobody():
+    """Two GPUs are free, on two nodes: b and its like must be together, whoever comes first."""
+    jobs = [job("r0", 1), job("r1", 1), job("head", 4), job("b", 2), job("c", 2)]
+    held = {"r0": {"n0": 1}, "r1": {"n1": 1}}
+    told = reasons("fifo(fill=easy)+pack(consolidate=require)", nodes_of(2, 2), jobs, held)
+    assert told["head"] == "needs 4 GPUs; 2 are free"
+    assert told["b"] == told["c"] == "needs 2 GPUs; 2 are free, but not where it could use them"
+
+
+class Unwilling(Size):
+    """Gives nobody anything."""
+
+    refusal = "is not admitted: not today"
+
+    def shapes(self, snapshot, ranked):
+        return Chosen(Shapes(np.zeros_like(ranked)))
+
+
 def test_what_a_size_stage_says():
-    told = reasons("fifo(fill=greedy)+smd", nodes_of(4), [job("a", 1)])
-    assert told["a"].startswith("is not admitted: ")
+    why = Policy(size=Unwilling()).decide(snapshot_of(nodes_of(4), [job("a", 1)]), explain=True).why
+    assert {name: str(refusal) for name, refusal in why.items()} == {"a": "is not admitted: not today"}
+    assert why["a"].kind == "size"
+
+
+HUNGRY = Profile("hungry", scaling="weak", tables=Tables(cpu_memory=((1, 10, 1.0), (3, 10, 3.0))))
 
 
 @pytest.mark.parametrize(
-    ("policy", "more"), [("fifo", {"cpus": 30.0}), ("fifo+greedy", {}), ("fifo", {"memory_gb": 1e4})]
+    ("policy", "more"),
+    [("fifo", {"cpus": 7.0}), ("fifo+greedy", {"profile": HUNGRY}), ("fifo", {"memory_gb": 200.0})],
 )
 def test_gpus_without_their_cpus_and_memory(policy, more):
-    told = reasons(policy, nodes_of(4), [job("a", 2, **more)])
-    assert told == {"a": "needs 2 GPUs; 4 are free, but not with the CPUs and memory that it needs"}
+    busy = job("busy", 1, cpus=8.0, memory_gb=100.0)
+    told = reasons(policy, nodes_of(4), [busy, job("a", 2, **more)])
+    assert told == {"a": "needs 2 GPUs; 3 are free, but not with the CPUs and memory that it needs"}
 
 
 def test_gpus_in_the_wrong_place():
@@ -71,8 +100,8 @@ def test_gpus_in_the_wrong_place():
 
 
 def test_exactly_as_many_as_are_free_are_enough():
-    told = reasons("fifo", nodes_of(4), [RUNS, job("head", 1)], HELD)
-    assert told == {"head": "needs 1 GPU; 1 are free, but not where it could use them"}
+    told = reasons("fifo", nodes_of(4), [RUNS, job("head", 1, cpus=30.0)], HELD)
+    assert told == {"head": "needs 1 GPU; 1 are free, but not with the CPUs and memory that it needs"}
 
 
 def test_an_elastic_job_needs_its_fewest_where_sizes_are_chosen():
@@ -82,8 +111,25 @@ def test_an_elastic_job_needs_its_fewest_where_sizes_are_chosen():
 
 
 def test_a_preemptive_order_is_never_called_strict():
-    jobs = [RUNS, job("a", 2), job("b", 1)]
+    jobs = [job("runs", 3, duration_s=10.0), job("a", 2), job("b", 2, duration_s=50.0)]
     told = reasons("srsf", nodes_of(4), jobs, HELD)
     assert list(told) == ["b", "a"]  # in the order in which they would be served
     assert told["a"] == "needs 2 GPUs; 1 are free, and 1 jobs come first"
     assert "strict" not in told["b"]
+
+
+def test_who_is_stopped_is_told_why():
+    jobs = [job("runs", 3), job("short", 2, duration_s=1.0)]
+    assert reasons("srtf", nodes_of(4), jobs, HELD) == {"runs": "needs 3 GPUs; 2 are free"}
+
+
+@pytest.mark.parametrize(
+    "policy", ["fifo", "srtf", "srtf+drf", "sia", "fifo(fill=greedy)+tune", "ftf", "easy"]
+)
+def test_everybody_who_waits_is_told_and_nobody_else(policy):
+    jobs = [job(f"j{i}", 1 + i % 4, duration_s=10.0 * (7 * i % 11) + 1.0) for i in range(9)]
+    snapshot = snapshot_of(nodes_of(4, 3), jobs, {"j3": {"n0": 4}})
+    plan = parse_policy(policy).decide(snapshot, explain=True)
+    assert plan[:3] == parse_policy(policy).decide(snapshot)[:3]
+    assert sorted([*plan.why, *plan.allocations(snapshot.target)]) == sorted(snapshot.table.of)
+    assert not parse_policy(policy).decide(snapshot).why

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from math import inf
-
 import numpy as np
 import pytest
 
-from policy_cases import fair, nodes_of, snapshot_of, two_types
+from policy_cases import nodes_of, snapshot_of, two_types
 from trainyard.errors import InputError
 from trainyard.model.cluster import NodeTable
 from trainyard.model.job import Job
@@ -69,27 +67,6 @@ def test_nobody_is_asked_in_between_if_all_run_or_nothing_is_idle():
 )
 def test_a_round_begins_at_multiples_or_a_moment_later(now_s, round_s, begins):
     assert Noted(round_s)._begins(now_s) is begins
-
-
-def woken(now_s, changes, held=None, round_s=100.0):
-    snapshot = snapshot_of(nodes_of(4), jobs(), held, now_s)
-    return Noted(round_s).wake_s(snapshot, changes)
-
-
-ONE = fair(nodes_of(4), {"n0": 1})
-
-
-@pytest.mark.parametrize(("now_s", "at_s"), [(0.0, 100.0), (99.9, 100.0), (100.0, 200.0), (250.0, 300.0)])
-def test_the_next_round_is_the_next_multiple(now_s, at_s):
-    assert woken(now_s, {"j0": ONE}) == at_s
-
-
-def test_a_round_is_asked_for_as_long_as_anything_runs():
-    held = {"j0": {"n0": 1}}
-    assert woken(50.0, {}, held) == 100.0
-    assert woken(50.0, {"j0": None, "j1": ONE}, held) == 100.0
-    assert woken(50.0, {"j0": None}, held) == inf
-    assert woken(50.0, {}) == inf
 
 
 @pytest.mark.parametrize("round_s", [0.0, -5.0, float("nan")])

@@ -24,12 +24,12 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints, Mask
-from trainyard.model.job import Job
-from trainyard.model.kind import Kind
 from trainyard.model.tolerance import SECONDS
+from trainyard.policy.menus import Menu, menus_of
 from trainyard.policy.types.options import room_for
 from trainyard.policy.types.rounds import Rounds
 from trainyard.state.jobs import Column
+from trainyard.state.record import Record
 from trainyard.state.snapshot import Snapshot
 
 C = Column
@@ -37,17 +37,10 @@ MANY = 2000  # mixes of one gang
 LEAST_PART = 0.25  # of the least utility per GPU-second: the least price
 
 
-class Mixes(NamedTuple):
-    """All ways to put one gang on GPU types."""
-
-    workers: Ints  # (mixes, types)
-    speed: Floats  # samples/s
-
-
 class Buyer(NamedTuple):
     """One job that looks for GPUs."""
 
-    mixes: Mixes
+    menu: Menu
     left: float  # samples
     lived_s: float
     ideal_s: float  # the whole run with its best mix
@@ -55,7 +48,7 @@ class Buyer(NamedTuple):
 
     def offers(self) -> tuple[Floats, Floats]:
         """Return the utility of each mix, and the seconds for which it is held."""
-        run_s = self.restart_s + self.left / self.mixes.speed
+        run_s = self.restart_s + self.left / self.menu.speed
         utility: Floats = self.ideal_s / np.maximum(self.lived_s + run_s, SECONDS)
         return utility, run_s
 
@@ -94,15 +87,15 @@ def prices(low: Floats, high: Floats, left: Ints, capacity: Ints) -> Floats:
 
 def best_mix(buyer: Buyer, price: Floats, left: Ints, at_any_price: bool) -> Ints | None:
     """Return the mix with the largest payoff among those that fit, if there is one that pays."""
-    fits = np.flatnonzero((buyer.mixes.workers <= left).all(axis=1))
+    fits = np.flatnonzero((buyer.menu.by_type <= left).all(axis=1))
     if not fits.size:
         return None
     utility, run_s = buyer.offers()
-    payoff = utility[fits] - run_s[fits] * (buyer.mixes.workers[fits] @ price)
+    payoff = utility[fits] - run_s[fits] * (buyer.menu.by_type[fits] @ price)
     best = int(payoff.argmax())
     if payoff[best] <= 0 and not at_any_price:
         return None
-    bought: Ints = buyer.mixes.workers[fits[best]]
+    bought: Ints = buyer.menu.by_type[fits[best]]
     return bought
 
 
@@ -111,9 +104,9 @@ def price_range(buyers: dict[int, Buyer], types: int) -> tuple[Floats, Floats]:
     low, high = np.full(types, np.inf), np.zeros(types)
     for buyer in buyers.values():
         utility, run_s = buyer.offers()
-        each = utility / (np.maximum(run_s, SECONDS) * buyer.mixes.workers.sum(axis=1))
+        each = utility / (np.maximum(run_s, SECONDS) * buyer.menu.by_type.sum(axis=1))
         for t in range(types):
-            on_type = each[buyer.mixes.workers[:, t] > 0]
+            on_type = each[buyer.menu.by_type[:, t] > 0]
             if on_type.size:
                 low[t] = min(low[t], LEAST_PART * float(on_type.min()))
                 high[t] = max(high[t], float(on_type.max()))
@@ -124,32 +117,30 @@ def price_range(buyers: dict[int, Buyer], types: int) -> tuple[Floats, Floats]:
 def buyers_of(snapshot: Snapshot, ranked: Ints, held: Ints, capacity: Ints, stay: Mask) -> dict[int, Buyer]:
     """Return position in the ranking -> buyer, of all jobs that could run and do not stay as they are."""
     table, left = snapshot.table, snapshot.remaining_samples()
-    known: dict[Kind, Mixes] = {}
     buyers = {}
-    for j in np.flatnonzero(~stay).tolist():
+    moving = np.flatnonzero(~stay)
+    menus = menus_of(snapshot, ranked[moving], capacity, mixes).each()
+    for j, menu in zip(moving.tolist(), menus, strict=True):
         row = int(ranked[j])
         record = table.records[row]
-        job = record.job
-        if job.kind not in known:
-            room = room_for(job, record.type_index, snapshot.nodes, capacity)
-            known[job.kind] = mixes_of(snapshot, job, room)
-        mixes = known[job.kind]
-        if mixes.speed.size:
-            ideal_s = record.total / float(mixes.speed.max())
+        if menu.speed.size:
+            ideal_s = record.total / float(menu.speed.max())
             lived_s = snapshot.now_s - record.arrival_s
-            other = (mixes.workers != held[j]).any(axis=1) & bool(held[j].any())
-            buyers[j] = Buyer(mixes, float(left[row]), lived_s, ideal_s, other * snapshot.restart_cost(job))
+            other = (menu.by_type != held[j]).any(axis=1) & bool(held[j].any())
+            restart_s = other * snapshot.restart_cost(record.job)
+            buyers[j] = Buyer(menu, float(left[row]), lived_s, ideal_s, restart_s)
     return buyers
 
 
-def mixes_of(snapshot: Snapshot, job: Job, room: Ints) -> Mixes:
-    """Return the ways to put a job's gang on GPU types, with their speeds."""
-    workers = all_mixes(job.gpus, room)
-    if not len(workers):
-        return Mixes(workers, np.zeros(0))
-    shapes = snapshot.speed.proportional(workers, np.full(len(workers), job.servers))
+def mixes(snapshot: Snapshot, record: Record, capacity: Ints) -> Menu:
+    """Return the menu of one job: the ways to put its gang on GPU types."""
+    job = record.job
+    by_type = all_mixes(job.gpus, room_for(job, record.type_index, snapshot.nodes, capacity))
+    if not len(by_type):
+        return Menu(by_type, np.zeros(0))
+    shapes = snapshot.speed.proportional(by_type, np.full(len(by_type), job.servers))
     speed = snapshot.speed.bulk(job.profile, shapes)
-    return Mixes(workers[speed > 0], speed[speed > 0])
+    return Menu(by_type[speed > 0], speed[speed > 0])
 
 
 def all_mixes(gpus: int, room: Ints) -> Ints:

@@ -13,8 +13,9 @@ import numpy as np
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.cluster import NodeTable, by_speed
 from trainyard.model.job import Job
-from trainyard.model.kind import Kind
 from trainyard.model.tolerance import COUNT
+from trainyard.policy.menus import Menu, menus_of
+from trainyard.state.record import Record
 from trainyard.state.snapshot import Snapshot
 
 
@@ -27,17 +28,10 @@ class Options(NamedTuple):
 
 def options_of(snapshot: Snapshot, ranked: Ints, capacity: Ints) -> Options:
     """Options of the ranked jobs within the capacity of the cluster."""
-    types, table = capacity.size, snapshot.table
-    speed: Floats = np.zeros((ranked.size, types))
-    use: Ints = np.zeros((ranked.size, types, types), dtype=np.int64)
-    known: dict[Kind, tuple[Floats, Ints]] = {}
-    for j, row in enumerate(ranked.tolist()):
-        job = table.jobs[row]
-        found = known.get(job.kind)
-        if found is None:
-            found = known[job.kind] = _options(snapshot, job, table.records[row].type_index, capacity)
-        speed[j], use[j] = found
-    return Options(speed, use)
+    types, menus = capacity.size, menus_of(snapshot, ranked, capacity, gangs)
+    speed = np.array([menu.speed for menu in menus.kinds]).reshape(-1, types)
+    use = np.array([menu.by_type for menu in menus.kinds], dtype=np.int64).reshape(-1, types, types)
+    return Options(speed[menus.of], use[menus.of])
 
 
 def room_for(job: Job, own_type: int, nodes: NodeTable, capacity: Ints) -> Ints:
@@ -55,20 +49,21 @@ def room_for(job: Job, own_type: int, nodes: NodeTable, capacity: Ints) -> Ints:
     return room
 
 
-def _options(snapshot: Snapshot, job: Job, own_type: int, capacity: Ints) -> tuple[Floats, Ints]:
-    nodes, types = snapshot.nodes, capacity.size
+def gangs(snapshot: Snapshot, record: Record, capacity: Ints) -> Menu:
+    """Return the menu of a job that runs with the GPUs that it asked for: a row for each type."""
+    job, nodes, types = record.job, snapshot.nodes, capacity.size
     speed: Floats = np.zeros(types)
     use: Ints = np.zeros((types, types), dtype=np.int64)
-    room = room_for(job, own_type, nodes, capacity)
+    room = room_for(job, record.type_index, nodes, capacity)
     for t in np.flatnonzero(room >= job.gpus).tolist():
         use[t, t] = job.gpus
         speed[t] = snapshot.speed.curve(job, t, job.gpus)[job.gpus]
-    at_best = room_for(job, own_type, nodes, nodes.gpus_of_type)
+    at_best = room_for(job, record.type_index, nodes, nodes.gpus_of_type)
     if at_best.max() < job.gpus <= room.sum():
         use[0] = _fastest_first(job.gpus, room, nodes)
         shapes = snapshot.speed.proportional(use[:1], np.array([job.servers]))
         speed[0] = snapshot.speed.bulk(job.profile, shapes)[0]
-    return speed, use
+    return Menu(use, speed)
 
 
 def _fastest_first(gpus: int, room: Ints, nodes: NodeTable) -> Ints:

@@ -28,13 +28,14 @@ from trainyard.errors import InputError
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.cluster import NodeTable
 from trainyard.model.job import Job
-from trainyard.model.kind import Kind
 from trainyard.model.tolerance import SECONDS
+from trainyard.policy.menus import Menu, menus_of
 from trainyard.policy.types.by_type import ByType
-from trainyard.policy.types.options import options_of, room_for
+from trainyard.policy.types.options import gangs, room_for
 from trainyard.policy.types.rounds import period
 from trainyard.solve.program import NO_ROWS, Effort, Rows, maximise
 from trainyard.state.jobs import Column
+from trainyard.state.record import Record
 from trainyard.state.snapshot import Snapshot
 
 C = Column
@@ -117,21 +118,12 @@ def cheapest(gain: Floats, options: Configurations, capacity: Ints) -> Ints:
 
 def configurations(snapshot: Snapshot, ranked: Ints, capacity: Ints) -> Configurations:
     """Return all configurations of the ranked jobs."""
-    jobs, types = snapshot.table.jobs, snapshot.table.column(C.TYPE)
-    per_node = [int(snapshot.nodes.gpus[snapshot.nodes.type == t].max()) for t in range(capacity.size)]
-    known: dict[Kind, tuple[Ints, Floats]] = {}
-    found: list[tuple[Ints, Floats]] = []
-    for row in ranked.tolist():
-        kind = jobs[row].kind
-        if kind not in known:
-            known[kind] = _of_job(snapshot, row, int(types[row]), capacity, per_node)
-        found.append(known[kind])
-    if not found:
+    menus = menus_of(snapshot, ranked, capacity, powers_and_nodes).each()
+    if not menus:
         return Configurations(np.zeros(0, np.int64), np.zeros((0, capacity.size), np.int64), np.zeros(0))
-    owner = np.repeat(np.arange(ranked.size), [len(speed) for _, speed in found])
-    return Configurations(
-        owner, np.concatenate([use for use, _ in found]), np.concatenate([speed for _, speed in found])
-    )
+    owner = np.repeat(np.arange(ranked.size), [menu.speed.size for menu in menus])
+    use = np.concatenate([menu.by_type for menu in menus])
+    return Configurations(owner, use, np.concatenate([menu.speed for menu in menus]))
 
 
 def with_present(snapshot: Snapshot, ranked: Ints, held: Ints, options: Configurations) -> Configurations:
@@ -147,24 +139,21 @@ def with_present(snapshot: Snapshot, ranked: Ints, held: Ints, options: Configur
     )
 
 
-def _of_job(
-    snapshot: Snapshot, row: int, own_type: int, capacity: Ints, per_node: list[int]
-) -> tuple[Ints, Floats]:
-    """Workers by type, and speeds, of all configurations of one job."""
-    job = snapshot.table.jobs[row]
-    room = room_for(job, own_type, snapshot.nodes, capacity)
+def powers_and_nodes(snapshot: Snapshot, record: Record, capacity: Ints) -> Menu:
+    """Return the menu of one job: powers of two of each type up to a node, then whole nodes."""
+    job, nodes = record.job, snapshot.nodes
+    room = room_for(job, record.type_index, nodes, capacity)
     use, speed = [], []
-    for t, there in enumerate(room.tolist()):
-        curve = snapshot.speed.curve(job, t, max(job.most_gpus, 1)) if there else None
-        for gpus in sizes(job, per_node[t], there):
-            if curve is not None and curve[gpus] > 0:
+    for t in np.flatnonzero(room).tolist():
+        curve = snapshot.speed.curve(job, t, max(job.most_gpus, 1))
+        for gpus in sizes(job, int(nodes.gpus[nodes.type == t].max()), int(room[t])):
+            if curve[gpus] > 0:
                 use.append([gpus if column == t else 0 for column in range(capacity.size)])
                 speed.append(float(curve[gpus]))
-    if not use and _too_large(job, own_type, snapshot.nodes):
-        options = options_of(snapshot, np.array([row]), capacity)
-        there = options.speed[0] > 0
-        use, speed = options.use[0][there].tolist(), options.speed[0][there].tolist()
-    return np.array(use, dtype=np.int64).reshape(-1, capacity.size), np.array(speed, dtype=np.float64)
+    if not use and _too_large(job, record.type_index, nodes):
+        whole = gangs(snapshot, record, capacity)
+        return Menu(whole.by_type[whole.speed > 0], whole.speed[whole.speed > 0])
+    return Menu(np.array(use, dtype=np.int64).reshape(-1, capacity.size), np.array(speed, dtype=np.float64))
 
 
 def sizes(job: Job, per_node: int, there: int) -> list[int]:
