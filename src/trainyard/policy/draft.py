@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from trainyard.model.allocation import Allocation
-from trainyard.policy.stages import Place, Request
+from trainyard.policy.stages import Place, Request, Stages
+from trainyard.state.record import Record
 from trainyard.state.room import Room
 from trainyard.state.snapshot import Snapshot
 
@@ -40,6 +41,15 @@ class Draft:
         """Take back what a job has."""
         self._add(self.view.target[job_id], 1)
         self.changes[job_id] = None
+
+    def request(self, policy: Stages, record: Record) -> Request:
+        """Return what a job asks the place stage for, to run as requested."""
+        return policy.tune.request(self.view, record.job, record.gpus, record.type_index)
+
+    def start(self, policy: Stages, record: Record) -> Allocation | None:
+        """Let a waiting job start as requested, if there is a place for it."""
+        request = policy.tune.request(self.view, record.job, record.gpus, record.type_index)
+        return self.try_(policy.place, request)
 
     def try_(self, place: Place, request: Request) -> Allocation | None:
         """Give the job what it asks for, if the place stage finds nodes for it."""

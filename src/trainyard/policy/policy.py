@@ -11,7 +11,7 @@ from trainyard.model.allocation import Plan
 from trainyard.model.arrays import Ints
 from trainyard.policy.choose.in_line import start_all, swap
 from trainyard.policy.choose.reselect import Reselection
-from trainyard.policy.choose.starts import Starts
+from trainyard.policy.choose.starts import start_waiting
 from trainyard.policy.draft import Draft
 from trainyard.policy.order.fifo import Fifo
 from trainyard.policy.place.pack import Pack
@@ -22,6 +22,7 @@ from trainyard.state.snapshot import Snapshot
 
 UNCHANGED = Plan()
 NO_CHANGES: Changes = {}
+new_tuple = tuple.__new__  # Plan(...) takes twice as long
 NOTHING_SAID: Mapping[str, Any] = {}
 
 
@@ -68,7 +69,7 @@ class Policy:
         if not (changes or notes or self._wakes):
             return UNCHANGED
         if not self._wakes:
-            return Plan(changes, inf, notes)
+            return new_tuple(Plan, (changes, inf, notes))
         return Plan(changes, min([wake_s(snapshot, changes) for wake_s in self._wakes]), notes)
 
     def ranked(self, snapshot: Snapshot) -> Ints:
@@ -78,7 +79,7 @@ class Policy:
     def _choose(self, draft: Draft) -> Mapping[str, Any]:
         """Draft the changes by the quickest way that the stages allow; return what they say of it."""
         if self._starts_only:
-            Starts(self, draft).run()
+            start_waiting(self, draft)
             return NOTHING_SAID
         one_type = len(draft.view.nodes.types) == 1
         if self._gangs and one_type and (start_all(self, draft) or swap(self, draft)):
