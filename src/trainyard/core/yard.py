@@ -144,8 +144,8 @@ class Yard(Carrier):
         type_index = self.nodes.type_index[job.gpu_type] if job.gpu_type else -1
         record = Record(job, seq, type_index, self.speed.work(job), now, view.met)
         self.table.add(record)
-        came = now, job_id, None, SUBMITTED, "submitted", None
-        self.story.append((*came, now, job_id, SUBMITTED, WAITING, "accepted", None))
+        come = (now, job_id, None, SUBMITTED, "submitted", None, now, job_id, SUBMITTED, WAITING, "accepted", None)
+        self.story.append(come)
         self.waiting.add(record)
 
     def finish(self, now: float, record: Record, outcome: State = DONE) -> None:

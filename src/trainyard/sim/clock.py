@@ -28,6 +28,7 @@ from trainyard.sim.failures import Failure
 from trainyard.sim.recorder import Recorder, TimedPolicy
 from trainyard.sim.result import Result
 from trainyard.state.lifecycle import State
+from trainyard.state.record import Record
 
 # At equal times: completions free room, nodes come and go, jobs arrive, and then the policy is asked.
 FINISH, NODE, ARRIVAL, WAKE, ROUND = range(5)
@@ -127,13 +128,20 @@ class Simulator:
             if at > last_s:
                 return
             while entry[0] == at and entry[1] < ARRIVAL:
-                due |= self._happen(heappop(heap))
+                heappop(heap)
+                if entry[1] == NODE:
+                    self._node_changes(at, entry[3])
+                    due = True
+                elif entry[3].start == entry[4]:  # else it was stopped meanwhile
+                    self._finish(at, entry[3])
+                    due = True
                 entry = heap[0]
             if arrival_s == at:
                 arrival_s = self._arrive(at)
                 due = True
             while entry[0] == at:
-                due |= self._happen(heappop(heap))
+                heappop(heap)
+                due |= entry[1] == ROUND or entry[4] == self._wake
                 entry = heap[0]
             if progress is not None:
                 progress(len(ended))
@@ -156,16 +164,16 @@ class Simulator:
 
     def decide(self) -> None:
         """Ask the policy, and do what it says."""
-        at, round_s, yard = self.now_s, self._round_s, self.yard
+        at, yard = self.now_s, self.yard
         if self._watcher is not None:
             self._watcher.deciding(yard.snapshot(at))
         yard.decide(at)
         if yard.out:
             self._carry_out()
+        round_s, running = self._round_s, len(yard.target)
         # With no job running and nothing to come, another round would decide the same.
-        if round_s is not None and (yard.target or self._next_time() < math.inf):
+        if round_s is not None and (running or self._next_time() < math.inf):
             self._plan_round(round(at / round_s) + 1, round_s)
-        running = len(yard.target)
         self._levels((at, len(yard.records) - running, running, yard.up_gpus - yard.free.total))
 
     def _note_levels(self, at: float) -> None:
@@ -183,20 +191,11 @@ class Simulator:
         came = {job.job_id: job.arrival_s for job in self.jobs[: self._next_arrival]}
         return self._recorder.finish_s(), np.array([came[job_id] for job_id in self._recorder.ended])
 
-    def _happen(self, entry: Entry) -> bool:
-        """Pass an event to the core; return whether a decision is due."""
-        at, what, _, who, run = entry
-        if what == FINISH:
-            if who.start != run:
-                return False
-            status = who.job.status
-            self.yard.finish(at, who, OUTCOMES.get(status.lower(), DONE) if status else DONE)
-            self._carry_out()
-            return True
-        if what == NODE:
-            self._node_changes(at, who)
-            return True
-        return what == ROUND or run == self._wake
+    def _finish(self, at: float, record: Record) -> None:
+        """A job comes to its end."""
+        status = record.job.status
+        self.yard.finish(at, record, OUTCOMES.get(status.lower(), DONE) if status else DONE)
+        self._carry_out()
 
     def _node_changes(self, at: float, who: Failure | str) -> None:
         """A node fails, or is back."""
@@ -225,20 +224,21 @@ class Simulator:
         yard = self.yard
         todo, yard.out = yard.out, []
         for do in todo:
-            what, record = do[0], do[1]
-            if what == ENDED:
-                self._recorder.tell(record, do[3], do[4])
-                if self._watcher is not None:
-                    self._watcher.ended(ended(*do[1:]))
-            elif what <= RETUNE:  # or START
+            what = do[0]
+            if what <= RETUNE:  # or START
+                record = do[1]
                 heappush(self._heap, (do[4], FINISH, self._pushed, record, record.start))
                 self._pushed += 1
+            elif what == ENDED:
+                self._recorder.tell(do[1], do[3], do[4])
+                if self._watcher is not None:
+                    self._watcher.ended(ended(*do[1:]))
             elif what == DECIDE_AT:
                 self._wake += 1
                 if self._round_s is None and do[2] < math.inf:
                     self._push(do[2], WAKE, None, self._wake)
             elif what == STOP:
-                yard.stopped(self.now_s, record)
+                yard.stopped(self.now_s, do[1])
                 if yard.out:
                     self._carry_out()
 

@@ -77,8 +77,8 @@ class Recorder:
         ended[record.job_id] = number = len(ended)
         if start_s is None:
             start_s = math.nan
-        counts = record.restarts, record.preemptions
-        self._tell((start_s, finish_s, record.ideal_s, fair_s, record.attained, *counts))
+        gpu_s, restarts, preemptions = record.attained, record.restarts, record.preemptions
+        self._tell((start_s, finish_s, record.ideal_s, fair_s, gpu_s, restarts, preemptions))
         if not number % PACKED:
             self._told.pack()
             self.levels.pack()
