@@ -47,6 +47,7 @@ class Carrier:
                 if record.state is RUNNING:
                     self._retune(record, allocation, now)
                 else:
+                    self._changed.append(record)
                     self._start(record, allocation, now)
 
     def _blocked(self, allocation: Allocation) -> bool:
@@ -58,6 +59,7 @@ class Carrier:
         return False
 
     def _start(self, record: Record, allocation: Allocation, now: float) -> None:
+        """Start a job; that it changed has been noted."""
         if record.state is not WAITING:
             raise refusal(record, RUNNING)
         gpus, factor, job_id = allocation.gpus, 1.0, record.job_id
@@ -76,7 +78,6 @@ class Carrier:
         record.saved = left = record.remaining
         record.state = RUNNING
         self._runs = record.start = self._runs + 1  # what is said of its earlier runs is void from now on
-        self._changed.append(record)
         self.story.append((now, job_id, WAITING, RUNNING, cause, allocation))
         self.out.append((START, record, allocation, rate, since + left / rate, factor))
 

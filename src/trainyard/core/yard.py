@@ -148,15 +148,39 @@ class Yard(Carrier):
         self.story.append(come)
         self.waiting.add(record)
 
-    def finish(self, now: float, record: Record, outcome: State = DONE) -> None:
-        """A running job ended by itself, well or badly."""
-        self._leave(record, outcome, now, "all work done" if outcome is DONE else "ended by itself")
+    def finish(
+        self, now: float, record: Record, state: State = DONE, cause: str = "ended by itself"
+    ) -> None:
+        """A job is over, well or badly."""
+        job_id, before, view = record.job_id, record.state, self._view
+        if state not in AFTER[before]:
+            raise refusal(record, state)
+        record.state, record.start = state, -1
+        self.story.append((now, job_id, before, state, "all work done" if state is DONE else cause, None))
+        if job_id in self.target:
+            self._untarget(record, now)
+        else:
+            self.waiting.remove(record)
+        if record.stopping:
+            self._vacate(record)
+        if now != view.now_s:
+            self._meet(now)
+        lived = now - record.arrival_s
+        met = (view.met - record.met) / lived if lived > 0 else float(len(self.table))
+        crowding = record.gpus * met / self._all_gpus
+        self.out.append((ENDED, record, state, now, record.ideal_s * (crowding if crowding > 1.0 else 1.0)))
+        self.table.remove(record)
+        job = record.job
+        if self._several_types or job.least_gpus != job.most_gpus:
+            view.observed.forget(job_id)
+        if self.pending:
+            self._start_pending(now)
 
     def cancel(self, now: float, record: Record) -> None:
         """A user withdrew a job."""
         if record.state in (RUNNING, STOPPING):
             self.out.append((KILL, record))
-        self._leave(record, CANCELLED, now, "cancelled by its user")
+        self.finish(now, record, CANCELLED, "cancelled by its user")
 
     def stopped(self, now: float, record: Record) -> None:
         """A job that was told to stop is gone."""
@@ -175,31 +199,6 @@ class Yard(Carrier):
         self._changed.append(record)
         if loss is not None:
             observed.reported(record.job_id, record.total - remaining, loss)
-
-    def _leave(self, record: Record, state: State, now: float, cause: str) -> None:
-        """A job is over, one way or another."""
-        job_id, before, view = record.job_id, record.state, self._view
-        if state not in AFTER[before]:
-            raise refusal(record, state)
-        record.state, record.start = state, -1
-        self.story.append((now, job_id, before, state, cause, None))
-        if job_id in self.target:
-            self._untarget(record, now)
-        else:
-            self.waiting.remove(record)
-        if record.stopping:
-            self._vacate(record)
-        if now != view.now_s:
-            self._meet(now)
-        lived = now - record.arrival_s
-        met = (view.met - record.met) / lived if lived > 0 else float(len(self.table))
-        crowding = record.gpus * met / self._all_gpus
-        self.out.append((ENDED, record, state, now, record.ideal_s * (crowding if crowding > 1.0 else 1.0)))
-        self.table.remove(record)
-        if self._several_types or record.job.elastic:
-            view.observed.forget(job_id)
-        if self.pending:
-            self._start_pending(now)
 
     # -- nodes --------------------------------------------------------------------------------------------
 

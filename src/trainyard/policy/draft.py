@@ -16,14 +16,14 @@ class Draft:
     found last is taken out only when somebody looks again, as often nobody does.
     """
 
-    __slots__ = ("_latest", "_log", "_plain", "_room", "changes", "view")
+    __slots__ = ("_before", "_latest", "_plain", "_room", "changes", "view")
 
     def __init__(self, view: Snapshot) -> None:
         self.view = view
         self.changes: dict[str, Allocation | None] = {}
         self._room = view.free
         self._plain = view.free.plain
-        self._log: list[tuple[int, int, float, float]] = []  # what nodes had before, one entry per change
+        self._before: dict[int, tuple[int, float, float]] = {}  # what was free of the nodes that changed
         self._latest: tuple[Request, Allocation] | None = None
 
     @property
@@ -74,23 +74,24 @@ class Draft:
     def undo(self) -> None:
         """Undo everything."""
         room = self._room
-        for entry in reversed(self._log):
-            room.restore(*entry)
+        for i, free in self._before.items():
+            room.restore(i, *free)
         room.plain = self._plain
-        self._log.clear()
+        self._before.clear()
         self._latest = None
         self.changes = {}
 
     def close(self) -> dict[str, Allocation | None]:
         """Return the changes, and the room as it was."""
         changes = self.changes
-        if self._log:
+        if self._before:
             self.undo()
         return changes
 
     def _add(self, allocation: Allocation, sign: int) -> None:
-        room, index = self._room, self.view.nodes.index
+        room, index, before = self._room, self.view.nodes.index, self._before
         for node, gpus, _, cpus, memory_gb in allocation.shares:
             i = index[node]
-            self._log.append((i, room.gpus[i], room.cpus[i], room.memory_gb[i]))
+            if i not in before:
+                before[i] = room.gpus[i], room.cpus[i], room.memory_gb[i]
             room.add(i, sign * gpus, sign * cpus, sign * memory_gb)

@@ -44,30 +44,34 @@ class Lines:
         stands = self._stands
         for record in dict.fromkeys(changed):
             stood = stands.pop(record, None)
+            stands_now = self._stand(record) if record.row >= 0 else None
             if stood is not None:
                 line, stand = stood
+                if stands_now is not None and stands_now[0] is line and stands_now[1] == stand:
+                    stands[record] = stood  # something else of it changed
+                    continue
                 del line[bisect_left(line, stand)]
-            if record.row >= 0:
-                self._join(record)
+            if stands_now is not None:
+                line, stand = stands[record] = stands_now
+                if line and line[-1] < stand:
+                    line.append(stand)
+                else:
+                    insort(line, stand)
         self._read = snapshot.version
 
-    def _join(self, record: Record) -> None:
+    def _stand(self, record: Record) -> tuple[list[Stand], Stand]:
+        """Return the line that a job belongs in, and as what it stands there."""
         if record.given:
             name, token = self.order.line(record)
             line = self.running.get(name)
             if line is None:
                 line = self.running[name] = []
-            stand = token, record.seq, record
         else:
+            token = self.order.waiting_key(record)
             line = self.waiting.get(record.gpus)
             if line is None:
                 line = self.waiting[record.gpus] = []
-            stand = self.order.waiting_key(record), record.seq, record
-        if line and line[-1] < stand:
-            line.append(stand)
-        else:
-            insort(line, stand)
-        self._stands[record] = line, stand
+        return line, (token, record.seq, record)
 
     def choose(self, snapshot: Snapshot) -> tuple[list[Record], list[Record]]:
         """Walk down the ranking, take all that fit; return the jobs to stop and the jobs to start."""
