@@ -16,7 +16,7 @@ from trainyard.state.record import Record
 from trainyard.state.snapshot import Snapshot
 
 # Python 3.11 looks members of classes up slowly, and these are needed all the time.
-RUNNING, STOPPING = State.RUNNING, State.STOPPING
+WAITING, RUNNING, STOPPING = State.WAITING, State.RUNNING, State.STOPPING
 
 
 class Carrier:
@@ -47,6 +47,7 @@ class Carrier:
                 if record.state is RUNNING:
                     self._retune(record, allocation, now)
                 else:
+                    self._changed.append(record)
                     self._start(record, allocation, now)
 
     def _blocked(self, allocation: Allocation) -> bool:
@@ -58,7 +59,10 @@ class Carrier:
         return False
 
     def _start(self, record: Record, allocation: Allocation, now: float) -> None:
-        gpus, factor = allocation.gpus, 1.0
+        """Start a job; that it changed has been noted."""
+        if record.state is not WAITING:
+            raise refusal(record, RUNNING)
+        gpus, factor, job_id = allocation.gpus, 1.0, record.job_id
         if record.first_start_s is None:
             record.first_start_s, since, cause = now, now + self.rules.start_s, "started"
         else:
@@ -72,9 +76,9 @@ class Carrier:
             raise _never_ends(record.job, allocation)
         record.since = record.run_since_s = since
         record.saved = left = record.remaining
+        record.state = RUNNING
         self._runs = record.start = self._runs + 1  # what is said of its earlier runs is void from now on
-        self._changed.append(record)
-        self._change(record, RUNNING, now, cause, allocation)
+        self.story.append((now, job_id, WAITING, RUNNING, cause, allocation))
         self.out.append((START, record, allocation, rate, since + left / rate, factor))
 
     def _retune(self, record: Record, allocation: Allocation, now: float) -> None:
@@ -122,9 +126,14 @@ class Carrier:
     ) -> None:
         before, job_id = record.state, record.job_id
         if after not in AFTER[before]:
-            raise TransitionError(f"job {job_id} cannot go from {before} to {after}")
+            raise refusal(record, after)
         record.state = after
         self.story.append((now, job_id, before, after, cause, allocation))
+
+
+def refusal(record: Record, after: State) -> TransitionError:
+    """Return why a job does not get into this state."""
+    return TransitionError(f"job {record.job_id} cannot go from {record.state} to {after}")
 
 
 def _never_ends(job: Job, allocation: Allocation) -> InputError:

@@ -8,16 +8,13 @@ from trainyard.errors import PlanError
 from trainyard.model.allocation import Allocation
 from trainyard.model.job import Job
 from trainyard.model.tolerance import CPUS_GB
+from trainyard.state.record import Record
 from trainyard.state.snapshot import Snapshot
 
 
 def check_plan(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) -> None:
     """Raise PlanError unless every change is a whole gang on nodes that have room for all of them."""
     of, target = snapshot.table.of, snapshot.target
-    if len(changes) == 1:
-        ((job_id, allocation),) = changes.items()
-        if allocation is not None and allocation.at >= 0 and _may_start(snapshot, job_id, allocation):
-            return  # the common case, looked at more quickly; what is wrong is said below
     room: Left = {}
     for job_id, allocation in changes.items():
         record = of.get(job_id)
@@ -33,21 +30,26 @@ def check_plan(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) -> 
             raise _over_allocated(snapshot.nodes.ids[at], room[at])
 
 
-def _may_start(snapshot: Snapshot, job_id: str, allocation: Allocation) -> bool:
-    """Whether a waiting job gets all that it must have, on one node, with a proportional share."""
+def plain_start(snapshot: Snapshot, job_id: str, allocation: Allocation | None) -> Record | None:
+    """Return the job if it waits, may start with this, and this is as requested, proportional, on one node.
+
+    That is the common case, looked at more quickly. None says nothing: ask `check_plan`.
+    """
     record = snapshot.table.of.get(job_id)
-    if record is None or record.given:
-        return False
-    job, free, at, gpus = record.job, snapshot.free, allocation.at, allocation.gpus
-    share = allocation.shares[0]
-    return (
-        0 < gpus <= free.gpus[at]
-        and (gpus == record.gpus or job.least_gpus <= gpus <= job.most_gpus)
-        and share.cpus <= free.cpus[at] + CPUS_GB
-        and share.memory_gb <= free.memory_gb[at] + CPUS_GB
-        and record.type_index in (-1, snapshot.nodes.type_of[at])
-        and (job.profile is None or not job.profile.apart)
-    )
+    if record is None or record.given or allocation is None or (at := allocation.at) < 0:
+        return None
+    free, profile = snapshot.free, record.job.profile
+    _, gpus, _, cpus, memory_gb = allocation.shares[0]
+    if (
+        gpus == record.gpus
+        and gpus <= free.gpus[at]
+        and cpus <= free.cpus[at] + CPUS_GB
+        and memory_gb <= free.memory_gb[at] + CPUS_GB
+        and (record.type_index < 0 or record.type_index == snapshot.nodes.type_of[at])
+        and (profile is None or not profile.apart)
+    ):
+        return record
+    return None
 
 
 Left = dict[int, list[float]]  # node -> GPUs, CPUs and GB of memory that are left of it

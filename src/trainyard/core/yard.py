@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from trainyard.core.carry_out import Carrier
-from trainyard.core.check import check_plan
+from trainyard.core.carry_out import Carrier, refusal
+from trainyard.core.check import check_plan, plain_start
 from trainyard.core.events import (
     DecisionDue,
     Event,
@@ -40,7 +40,7 @@ from trainyard.model.rules import Rules
 from trainyard.model.speed import Sensitivity, SpeedModel
 from trainyard.state.jobs import JobTable
 from trainyard.state.journal import KEPT
-from trainyard.state.lifecycle import State
+from trainyard.state.lifecycle import AFTER, State
 from trainyard.state.queue import Queue
 from trainyard.state.record import Record
 from trainyard.state.room import Room
@@ -75,8 +75,6 @@ class Yard(Carrier):
         self.out: list[Do] = []
         self._decide = decide
         self._seq = 0
-        self._met = 0.0
-        self._met_at = 0.0
         self._all_gpus = cluster.gpus
         self.up_gpus = self._all_gpus
         self.pending: dict[str, None] = {}  # planned, not yet started; in the order of the plan
@@ -107,11 +105,9 @@ class Yard(Carrier):
 
     def snapshot(self, now_s: float) -> Snapshot:
         """Return what a policy sees at this moment; it shares its parts with the yard: fork it to keep it."""
-        if now_s != self._met_at:
+        if now_s != self._view.now_s:
             self._meet(now_s)
-        view = self._view
-        view.now_s, view.met = now_s, self._met
-        return view
+        return self._view
 
     def adopt(self, record: Record, allocation: Allocation | None, seen: Mapping[str, Any]) -> None:
         """Take in a job in the middle of its life, with what it holds and what was seen of it."""
@@ -128,8 +124,8 @@ class Yard(Carrier):
 
     def set_books(self, now_s: float, met: float, target: Sequence[str], said: Mapping[str, Any]) -> None:
         """Go on at a moment of an earlier life, after all its jobs were taken in."""
-        self._met, self._met_at = met, now_s
-        self._view.said = said
+        view = self._view
+        view.met, view.now_s, view.said = met, now_s, said
         in_order = {job_id: self.target[job_id] for job_id in target}
         self.target.clear()
         self.target.update(in_order)
@@ -141,25 +137,61 @@ class Yard(Carrier):
         job_id = job.job_id
         if job_id in self.records:
             raise TrainyardError(f"job {job_id} is active already")
-        if now != self._met_at:
+        view = self._view
+        if now != view.now_s:
             self._meet(now)
         self._seq = seq = self._seq + 1
         type_index = self.nodes.type_index[job.gpu_type] if job.gpu_type else -1
-        record = Record(job, seq, type_index, self.speed.work(job), now, self._met)
+        record = Record(job, seq, type_index, self.speed.work(job), now, view.met)
         self.table.add(record)
-        self.story.append((now, job_id, None, SUBMITTED, "submitted", None))
-        self.story.append((now, job_id, SUBMITTED, WAITING, "accepted", None))
+        come = (
+            now,
+            job_id,
+            None,
+            SUBMITTED,
+            "submitted",
+            None,
+            now,
+            job_id,
+            SUBMITTED,
+            WAITING,
+            "accepted",
+            None,
+        )
+        self.story.append(come)
         self.waiting.add(record)
 
-    def finish(self, now: float, record: Record, outcome: State = DONE) -> None:
-        """A running job ended by itself, well or badly."""
-        self._leave(record, outcome, now, "all work done" if outcome is DONE else "ended by itself")
+    def finish(self, now: float, record: Record, state: State = DONE, cause: str = "ended by itself") -> None:
+        """A job is over, well or badly."""
+        job_id, before, view = record.job_id, record.state, self._view
+        if state not in AFTER[before]:
+            raise refusal(record, state)
+        record.state, record.start = state, -1
+        self.story.append((now, job_id, before, state, "all work done" if state is DONE else cause, None))
+        if job_id in self.target:
+            self._untarget(record, now)
+        else:
+            self.waiting.remove(record)
+        if record.stopping:
+            self._vacate(record)
+        if now != view.now_s:
+            self._meet(now)
+        lived = now - record.arrival_s
+        met = (view.met - record.met) / lived if lived > 0 else float(len(self.table))
+        crowding = record.gpus * met / self._all_gpus
+        self.out.append((ENDED, record, state, now, record.ideal_s * (crowding if crowding > 1.0 else 1.0)))
+        self.table.remove(record)
+        job = record.job
+        if self._several_types or job.least_gpus != job.most_gpus:
+            view.observed.forget(job_id)
+        if self.pending:
+            self._start_pending(now)
 
     def cancel(self, now: float, record: Record) -> None:
         """A user withdrew a job."""
         if record.state in (RUNNING, STOPPING):
             self.out.append((KILL, record))
-        self._leave(record, CANCELLED, now, "cancelled by its user")
+        self.finish(now, record, CANCELLED, "cancelled by its user")
 
     def stopped(self, now: float, record: Record) -> None:
         """A job that was told to stop is gone."""
@@ -178,29 +210,6 @@ class Yard(Carrier):
         self._changed.append(record)
         if loss is not None:
             observed.reported(record.job_id, record.total - remaining, loss)
-
-    def _leave(self, record: Record, state: State, now: float, cause: str) -> None:
-        """A job is over, one way or another."""
-        job_id = record.job_id
-        record.start = -1
-        self._change(record, state, now, cause)
-        if job_id in self.target:
-            self._untarget(record, now)
-        else:
-            self.waiting.remove(record)
-        if record.stopping:
-            self._vacate(record)
-        if now != self._met_at:
-            self._meet(now)
-        lived = now - record.arrival_s
-        met = (self._met - record.met) / lived if lived > 0 else float(len(self.table))
-        crowding = max(1.0, record.gpus * met / self._all_gpus)
-        self.out.append((ENDED, record, state, now, record.ideal_s * crowding))
-        self.table.remove(record)
-        if record.job.elastic or self._several_types:
-            self._view.observed.forget(job_id)
-        if self.pending:
-            self._start_pending(now)
 
     # -- nodes --------------------------------------------------------------------------------------------
 
@@ -244,22 +253,18 @@ class Yard(Carrier):
         up = self._view.up = self._view.up.copy()
         up[i] = sign > 0
         self._view.freed += 1
-        self._view.placed += 1
 
     # -- decisions ----------------------------------------------------------------------------------------
 
     def decide(self, now: float) -> None:
         """Ask the policy for a plan and make it the target."""
-        if now != self._met_at:
-            self._met += len(self.table.records) * (now - self._met_at)
-            self._met_at = now
         snapshot = self._view
-        snapshot.now_s, snapshot.met = now, self._met
+        if now != snapshot.now_s:
+            self._meet(now)
         changes, wake_s, notes, _ = self._decide(snapshot)
         if notes:
             snapshot.said = notes
         if changes:
-            check_plan(snapshot, changes)
             self._apply(changes, now)
         if wake_s != self._wake_s:
             self._wake_s = wake_s if wake_s > now else inf
@@ -270,12 +275,13 @@ class Yard(Carrier):
 
     def _apply(self, changes: Mapping[str, Allocation | None], now: float) -> None:
         """Make the plan the target: first everything that is taken, then everything that is given."""
-        records, target = self.records, self.target
-        if len(changes) == 1:
-            ((job_id, allocation),) = changes.items()
-            if allocation is not None and job_id not in target:
-                self._give(records[job_id], allocation, now)
+        if len(changes) == 1:  # and most often one job just starts
+            ((job_id, alone),) = changes.items()
+            if (record := plain_start(self._view, job_id, alone)) is not None and alone is not None:
+                self._give(record, alone, now)
                 return
+        check_plan(self._view, changes)
+        records, target = self.records, self.target
         taken: list[tuple[Record, Allocation | None]] = []
         given: list[tuple[Record, Allocation]] = []
         for job_id, after in changes.items():
@@ -322,24 +328,23 @@ class Yard(Carrier):
     def _untarget(self, record: Record, now: float) -> None:
         """Take a job's allocation out of the target, settling what it attained."""
         self._view.freed += 1
-        self._view.placed += 1
-        job_id = record.job_id
+        job_id, given = record.job_id, record.given
         allocation = self.target.pop(job_id)
         if (at := allocation.at) >= 0:
             _, gpus, _, cpus, memory_gb = allocation.shares[0]
             self.free.add(at, gpus, cpus, memory_gb)
         else:
             self.free.give(self.nodes.index, allocation.shares)
+            if record.special:
+                self._special -= 1
+                self.free.plain = not self._special
+                record.special = False
         if self.pending:
             self.pending.pop(job_id, None)
-        if record.special:
-            self._special -= 1
-            self.free.plain = not self._special
-            record.special = False
         spent = now - record.given_since
-        record.attained += record.given * spent
+        record.attained += given * spent
         record.executed += spent
-        if record.given != record.gpus:
+        if given != record.gpus:
             self.table.resized -= 1
         record.given = 0
         self._changed.append(record)
@@ -348,7 +353,7 @@ class Yard(Carrier):
 
     def _target(self, record: Record, allocation: Allocation, now: float) -> None:
         self.target[record.job_id] = allocation
-        self._view.placed += 1
+        self._view.given += 1
         if (at := allocation.at) >= 0:
             _, gpus, _, cpus, memory_gb = allocation.shares[0]
             self.free.add(at, -gpus, -cpus, -memory_gb)
@@ -358,8 +363,8 @@ class Yard(Carrier):
                 record.special = True
                 self._special += 1
                 self.free.plain = False
-        record.given = allocation.gpus
-        if record.given != record.gpus:
+        record.given = given = allocation.gpus
+        if given != record.gpus:
             self.table.resized += 1
         record.given_since = now
         self._changed.append(record)
@@ -368,8 +373,9 @@ class Yard(Carrier):
 
     def _meet(self, now: float) -> None:
         """Integrate the number of active jobs over time."""
-        self._met += len(self.table.records) * (now - self._met_at)
-        self._met_at = now
+        view = self._view
+        view.met += len(self.table.records) * (now - view.now_s)
+        view.now_s = now
 
 
 def _progress(yard: Yard, event: ProgressReported) -> None:

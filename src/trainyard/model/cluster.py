@@ -102,7 +102,7 @@ class NodeTable:
         self.share_per_gpu: list[tuple[float, float]] = list(
             zip(self.cpus_per_gpu.tolist(), self.memory_per_gpu.tolist(), strict=True)
         )
-        self._proportional: dict[tuple[int, int], Allocation] = {}
+        self.proportional = Parts(self)
         self.mask_of_type: list[int] = [0] * len(self.types)  # bit i: node i has this type
         for i, type_ in enumerate(self.type.tolist()):
             self.mask_of_type[type_] |= 1 << i
@@ -134,14 +134,19 @@ class NodeTable:
                 return False
         return True
 
-    def proportional(self, part: tuple[int, int]) -> Allocation:
-        """Return some GPUs of one node with their share of it; equal requests get the same object."""
-        found = self._proportional.get(part)
-        if found is None:
-            i, gpus = part
-            cpus, memory_gb = self.share_per_gpu[i]
-            share = Share(self.ids[i], gpus, 0, gpus * cpus, gpus * memory_gb)
-            found = self._proportional[part] = Allocation((share,), i)
+
+class Parts(dict[tuple[int, int], Allocation]):
+    """Some GPUs of one node with their share of it, by (node, GPUs): made once, when first asked for."""
+
+    def __init__(self, nodes: NodeTable) -> None:
+        super().__init__()
+        self._ids, self._share_per_gpu = nodes.ids, nodes.share_per_gpu
+
+    def __missing__(self, part: tuple[int, int]) -> Allocation:
+        i, gpus = part
+        cpus, memory_gb = self._share_per_gpu[i]
+        share = Share(self._ids[i], gpus, 0, gpus * cpus, gpus * memory_gb)
+        found = self[part] = Allocation((share,), i)
         return found
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from trainyard.model.allocation import Allocation
 from trainyard.model.refusal import Refusal
-from trainyard.policy.stages import Place, Request
+from trainyard.policy.stages import Place, Request, Stages
+from trainyard.state.record import Record
 from trainyard.state.room import Room
 from trainyard.state.snapshot import Snapshot
 
@@ -16,7 +17,7 @@ class Draft:
     found last is taken out only when somebody looks again, as often nobody does.
     """
 
-    __slots__ = ("_latest", "_log", "_plain", "_room", "changes", "view", "why")
+    __slots__ = ("_before", "_latest", "_plain", "_room", "changes", "view", "why")
 
     def __init__(self, view: Snapshot, explain: bool = False) -> None:
         self.view = view
@@ -24,7 +25,7 @@ class Draft:
         self.why: dict[str, Refusal] | None = {} if explain else None  # of jobs that were refused, if asked
         self._room = view.free
         self._plain = view.free.plain
-        self._log: list[tuple[int, int, float, float]] = []  # what nodes had before, one entry per change
+        self._before: dict[int, tuple[int, float, float]] = {}  # what was free of the nodes that changed
         self._latest: tuple[Request, Allocation] | None = None
 
     @property
@@ -42,6 +43,15 @@ class Draft:
         """Take back what a job has."""
         self._add(self.view.target[job_id], 1)
         self.changes[job_id] = None
+
+    def request(self, policy: Stages, record: Record) -> Request:
+        """Return what a job asks the place stage for, to run as requested."""
+        return policy.tune.request(self.view, record.job, record.gpus, record.type_index)
+
+    def start(self, policy: Stages, record: Record) -> Allocation | None:
+        """Let a waiting job start as requested, if there is a place for it."""
+        request = policy.tune.request(self.view, record.job, record.gpus, record.type_index)
+        return self.try_(policy.place, request)
 
     def try_(self, place: Place, request: Request) -> Allocation | None:
         """Give the job what it asks for, if the place stage finds nodes for it."""
@@ -66,10 +76,10 @@ class Draft:
     def undo(self) -> None:
         """Undo everything."""
         room = self._room
-        for entry in reversed(self._log):
-            room.restore(*entry)
+        for i, free in self._before.items():
+            room.restore(i, *free)
         room.plain = self._plain
-        self._log.clear()
+        self._before.clear()
         self._latest = None
         self.changes = {}
 
@@ -81,13 +91,14 @@ class Draft:
     def close(self) -> dict[str, Allocation | None]:
         """Return the changes, and the room as it was."""
         changes = self.changes
-        if self._log:
+        if self._before:
             self.undo()
         return changes
 
     def _add(self, allocation: Allocation, sign: int) -> None:
-        room, index = self._room, self.view.nodes.index
+        room, index, before = self._room, self.view.nodes.index, self._before
         for node, gpus, _, cpus, memory_gb in allocation.shares:
             i = index[node]
-            self._log.append((i, room.gpus[i], room.cpus[i], room.memory_gb[i]))
+            if i not in before:
+                before[i] = room.gpus[i], room.cpus[i], room.memory_gb[i]
             room.add(i, sign * gpus, sign * cpus, sign * memory_gb)

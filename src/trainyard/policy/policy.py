@@ -22,7 +22,7 @@ from trainyard.policy.choose.in_line import start_all, swap
 from trainyard.policy.choose.reasons import refuse_rest
 from trainyard.policy.choose.reselect import Reselection
 from trainyard.policy.choose.selection import Selection
-from trainyard.policy.choose.starts import Starts
+from trainyard.policy.choose.starts import start_waiting
 from trainyard.policy.draft import Draft
 from trainyard.policy.order.fifo import Fifo
 from trainyard.policy.period import Period
@@ -95,7 +95,7 @@ class Policy:
     def _choose(self, draft: Draft) -> Mapping[str, Any]:
         """Draft the changes by the quickest way that the stages allow; return what they say of it."""
         if self._starts_only:
-            Starts(self, draft).run()
+            start_waiting(self, draft)
             return NOTHING_SAID
         one_type = len(draft.view.nodes.types) == 1
         if self.size.whole_gangs and one_type and (start_all(self, draft) or swap(self, draft)):

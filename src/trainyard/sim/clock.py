@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from operator import attrgetter
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -32,9 +33,9 @@ from trainyard.state.record import Record
 # At equal times: completions free room, nodes come and go, jobs arrive, and then the policy is asked.
 FINISH, NODE, ARRIVAL, WAKE, ROUND = range(5)
 
-# (time, priority, sequence, whom it is about, number of the run that it belongs to)
-Entry = tuple[float, int, int, Record | str | None, int]
-FAILS, IS_BACK = -1, -2  # in place of that number, of a node
+# (time, priority, sequence, whom it is about, number of the run or of the wish that it belongs to)
+Entry = tuple[float, int, int, Any, int]
+NEVER: Entry = (math.inf, ROUND, 0, None, 0)  # the last of the heap, so that there always is a first one
 
 # How a job ends that the trace says ended so; any other ends well.
 DONE = State.DONE
@@ -73,13 +74,14 @@ class Simulator:
         self._failures = iter(failures)
         self._progress = progress
         self._watcher = watcher
-        self._heap: list[Entry] = []
+        self._heap: list[Entry] = [NEVER]
         self._pushed = 0
         self._wake = 0  # number of the policy's latest wish to be asked again
         self._arrivals = [*(job.arrival_s for job in self.jobs), math.inf]
         self._next_arrival = 0
         self._round = -1  # the latest round that is on the heap
         self._recorder = Recorder()
+        self._levels = self._recorder.levels.extend
         self._last_s = min(self.rules.until_s, sys.float_info.max)
         self._push_failure()
         self._moments = self._steps()
@@ -110,8 +112,7 @@ class Simulator:
         return len(self._recorder.ended) < len(self.jobs)
 
     def _next_time(self) -> float:
-        arrival, heap = self._arrivals[self._next_arrival], self._heap
-        return heap[0][0] if heap and heap[0][0] < arrival else arrival
+        return min(self._arrivals[self._next_arrival], self._heap[0][0])
 
     def advance(self) -> bool:
         """Go on to the next moment at which the policy has to decide; False if there is none any more."""
@@ -120,23 +121,28 @@ class Simulator:
     def _steps(self) -> Iterator[bool]:
         """Step through time, and stop at every moment at which the policy has to decide."""
         jobs, ended, last_s, round_s = len(self.jobs), self._recorder.ended, self._last_s, self._round_s
-        heap, arrivals, progress = self._heap, self._arrivals, self._progress
-        happen, submit = self._happen, self.yard.submit
+        heap, arrival_s, progress = self._heap, self._arrivals[self._next_arrival], self._progress
         while len(ended) < jobs:
-            at = arrivals[self._next_arrival]
-            if heap and heap[0][0] < at:
-                at = heap[0][0]
+            entry, due = heap[0], False
+            self.now_s = at = entry[0] if entry[0] < arrival_s else arrival_s
             if at > last_s:
                 return
-            self.now_s, due = at, False
-            while heap and heap[0][0] == at and heap[0][1] < ARRIVAL:
-                due |= happen(heappop(heap))
-            while arrivals[self._next_arrival] == at:
-                submit(at, self.jobs[self._next_arrival])  # only a decision starts it
-                self._next_arrival += 1
+            while entry[0] == at and entry[1] < ARRIVAL:
+                heappop(heap)
+                if entry[1] == NODE:
+                    self._node_changes(at, entry[3])
+                    due = True
+                elif entry[3].start == entry[4]:  # else it was stopped meanwhile
+                    self._finish(at, entry[3])
+                    due = True
+                entry = heap[0]
+            if arrival_s == at:
+                arrival_s = self._arrive(at)
                 due = True
-            while heap and heap[0][0] == at:
-                due |= happen(heappop(heap))
+            while entry[0] == at:
+                heappop(heap)
+                due |= entry[1] == ROUND or entry[4] == self._wake
+                entry = heap[0]
             if progress is not None:
                 progress(len(ended))
             if due:
@@ -145,25 +151,35 @@ class Simulator:
                 else:
                     self._note_levels(at)
 
+    def _arrive(self, at: float) -> float:
+        """Hand in all jobs that come at this moment, which only a decision starts; return when the next does."""
+        i, submit = self._next_arrival, self.yard.submit
+        while True:
+            submit(at, self.jobs[i])
+            i += 1
+            arrival_s = self._arrivals[i]
+            if arrival_s != at:
+                self._next_arrival = i
+                return arrival_s
+
     def decide(self) -> None:
         """Ask the policy, and do what it says."""
-        at, round_s, yard = self.now_s, self._round_s, self.yard
+        at, yard = self.now_s, self.yard
         if self._watcher is not None:
             self._watcher.deciding(yard.snapshot(at))
         yard.decide(at)
         if yard.out:
             self._carry_out()
+        round_s, running = self._round_s, len(yard.target)
         # With no job running and nothing to come, another round would decide the same.
-        if round_s is not None and (yard.target or self._next_time() < math.inf):
+        if round_s is not None and (running or self._next_time() < math.inf):
             self._plan_round(round(at / round_s) + 1, round_s)
-        running = len(yard.target)
-        levels = at, len(yard.records) - running, running, yard.up_gpus - yard.free.total
-        self._recorder.levels.extend(levels)
+        self._levels((at, len(yard.records) - running, running, yard.up_gpus - yard.free.total))
 
     def _note_levels(self, at: float) -> None:
         yard = self.yard
         running, gpus = len(yard.target), yard.up_gpus - yard.free.total
-        self._recorder.levels.extend((at, len(yard.records) - running, running, gpus))
+        self._levels((at, len(yard.records) - running, running, gpus))
 
     @property
     def arrived(self) -> int:
@@ -175,25 +191,20 @@ class Simulator:
         came = {job.job_id: job.arrival_s for job in self.jobs[: self._next_arrival]}
         return self._recorder.finish_s(), np.array([came[job_id] for job_id in self._recorder.ended])
 
-    def _happen(self, entry: Entry) -> bool:
-        """Pass an event to the core; return whether a decision is due."""
-        at, what, _, who, run = entry
-        if isinstance(who, Record):
-            if who.start != run:
-                return False
-            status = who.job.status
-            self.yard.finish(at, who, OUTCOMES.get(status.lower(), DONE) if status else DONE)
+    def _finish(self, at: float, record: Record) -> None:
+        """A job comes to its end."""
+        status = record.job.status
+        self.yard.finish(at, record, OUTCOMES.get(status.lower(), DONE) if status else DONE)
+        self._carry_out()
+
+    def _node_changes(self, at: float, who: Failure | str) -> None:
+        """A node fails, or is back."""
+        if isinstance(who, Failure):
+            self._push_failure()
+            self.yard.node_failed(at, who.node)
             self._carry_out()
-        elif who is not None:
-            if run == FAILS:
-                self._push_failure()
-                self.yard.node_failed(at, who)
-                self._carry_out()
-            else:
-                self.yard.node_repaired(at, who)
         else:
-            return what == ROUND or run == self._wake
-        return True
+            self.yard.node_repaired(at, who)
 
     def _round_begins(self, at: float, round_s: float) -> bool:
         """Whether a round begins now; if not, see to it that the next one will be there."""
@@ -213,32 +224,33 @@ class Simulator:
         yard = self.yard
         todo, yard.out = yard.out, []
         for do in todo:
-            what, record = do[0], do[1]
-            if what == ENDED:
-                self._recorder.tell(record, do[3], do[4])
-                if self._watcher is not None:
-                    self._watcher.ended(ended(*do[1:]))
-            elif what <= RETUNE:  # or START
+            what = do[0]
+            if what <= RETUNE:  # or START
+                record = do[1]
                 heappush(self._heap, (do[4], FINISH, self._pushed, record, record.start))
                 self._pushed += 1
+            elif what == ENDED:
+                self._recorder.tell(do[1], do[3], do[4])
+                if self._watcher is not None:
+                    self._watcher.ended(ended(*do[1:]))
             elif what == DECIDE_AT:
                 self._wake += 1
                 if self._round_s is None and do[2] < math.inf:
                     self._push(do[2], WAKE, None, self._wake)
             elif what == STOP:
-                yard.stopped(self.now_s, record)
+                yard.stopped(self.now_s, do[1])
                 if yard.out:
                     self._carry_out()
 
-    def _push(self, at: float, what: int, who: Record | str | None, run: int = 0) -> None:
+    def _push(self, at: float, what: int, who: Failure | str | None, run: int = 0) -> None:
         heappush(self._heap, (at, what, self._pushed, who, run))
         self._pushed += 1
 
     def _push_failure(self) -> None:
         failure = next(self._failures, None)
         if failure is not None:
-            self._push(failure.time_s, NODE, failure.node, FAILS)
-            self._push(failure.time_s + failure.repair_s, NODE, failure.node, IS_BACK)
+            self._push(failure.time_s, NODE, failure)
+            self._push(failure.time_s + failure.repair_s, NODE, failure.node)
 
     def _result(self, end_s: float, wall_s: float) -> Result:
         if self._unfinished():

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter
 
 import numpy as np
@@ -18,6 +17,9 @@ from trainyard.policy.stages import FALLBACK
 from trainyard.sim.result import Outcomes, Timeline
 from trainyard.state.record import Record
 from trainyard.state.snapshot import Snapshot
+
+PACKED = 1024  # jobs that end until somebody looks whether to pack
+CELLS = 16_384  # that are packed together
 
 
 class TimedPolicy:
@@ -33,52 +35,78 @@ class TimedPolicy:
         began = perf_counter()
         plan = self._decide(snapshot)
         self.spent_s.append(perf_counter() - began)
-        if FALLBACK in plan.notes:
-            self.left_to[plan.notes[FALLBACK]] += 1
+        notes = plan[2]
+        if notes and FALLBACK in notes:
+            self.left_to[notes[FALLBACK]] += 1
         return plan
 
 
+class Columns:
+    """Rows of numbers, packed now and then: objects would take too much memory, one by one too much time."""
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._cells: list[float] = []  # of the latest rows, one after the other
+        self._packed: list[Floats] = []
+        self.extend: Callable[[tuple[float, ...]], None] = self._cells.extend
+
+    def pack(self) -> None:
+        """Pack the latest rows if there are many."""
+        if len(self._cells) > CELLS:
+            self._packed.append(np.array(self._cells, dtype=np.float64))
+            self._cells.clear()
+
+    def rows(self) -> Floats:
+        """Return all rows."""
+        latest = np.array(self._cells, dtype=np.float64)
+        return np.concatenate([*self._packed, latest]).reshape(-1, self._width)
+
+
 class Recorder:
-    """Keeps the outcomes and levels of one run as plain numbers; objects would take too much memory."""
+    """Keeps the outcomes and levels of one run."""
 
     def __init__(self) -> None:
         self.ended: dict[str, int] = {}  # job -> how many ended before it
-        self.levels = array("d")  # four numbers for each moment
-        self._told = array("d")  # seven numbers for each job that ended
+        self.levels = Columns(4)
+        self._told = Columns(7)
+        self._tell = self._told.extend
 
     def tell(self, record: Record, finish_s: float, fair_s: float) -> None:
         """Keep what Outcomes needs of a job, in that order."""
-        ended = self.ended
-        ended[record.job_id] = len(ended)
-        first = record.first_start_s
-        start_s, counts = math.nan if first is None else first, (record.restarts, record.preemptions)
-        self._told.extend((start_s, finish_s, record.ideal_s, fair_s, record.attained, *counts))
+        ended, start_s = self.ended, record.first_start_s
+        ended[record.job_id] = number = len(ended)
+        if start_s is None:
+            start_s = math.nan
+        gpu_s, restarts, preemptions = record.attained, record.restarts, record.preemptions
+        self._tell((start_s, finish_s, record.ideal_s, fair_s, gpu_s, restarts, preemptions))
+        if not number % PACKED:
+            self._told.pack()
+            self.levels.pack()
 
     def tell_so_far(self, job: Job, record: Record | None, end_s: float) -> None:
         """Keep the same of a job that is not over, or has not even come."""
         self.ended[job.job_id] = len(self.ended)
         if record is None:
-            self._told.extend((math.nan, math.nan, math.nan, math.nan, 0.0, 0, 0))
+            self._tell((math.nan, math.nan, math.nan, math.nan, 0.0, 0, 0))
             return
         start_s = math.nan if record.first_start_s is None else record.first_start_s
         gpu_s, counts = record.attained_gpu_s(end_s), (record.restarts, record.preemptions)
-        self._told.extend((start_s, math.nan, record.ideal_s, math.nan, gpu_s, *counts))
+        self._tell((start_s, math.nan, record.ideal_s, math.nan, gpu_s, *counts))
 
     def finish_s(self) -> Floats:
         """Return when each job that ended did so, in order of their ends."""
-        finish_s: Floats = np.array(self._told).reshape(-1, 7)[:, 1]
+        finish_s: Floats = self._told.rows()[:, 1]
         return finish_s
 
     def timeline(self) -> Timeline:
         """Return the levels as arrays."""
-        levels = np.array(self.levels).reshape(-1, 4)
+        levels = self.levels.rows()
         counts = levels[:, 1:].astype(np.int64)
         return Timeline(levels[:, 0], counts[:, 0], counts[:, 1], counts[:, 2])
 
     def outcomes(self, jobs: Sequence[Job]) -> Outcomes:
         """Gather what became of every job, in order of arrival."""
-        told = np.array(self._told).reshape(-1, 7)
-        in_order = told[[self.ended[job.job_id] for job in jobs]]
+        in_order = self._told.rows()[[self.ended[job.job_id] for job in jobs]]
         start_s, finish_s, ideal_s, fair_s, gpu_s, restarts, preemptions = np.ascontiguousarray(in_order.T)
         return Outcomes(
             [job.job_id for job in jobs],

@@ -51,6 +51,7 @@ class JobTable:
         self.particular = 0  # rows that ask for CPUs or memory of their own choice
         self.resized = 0  # rows that have other GPUs than requested
         self.changed = Journal()
+        self._entries = self.changed.entries
         self._data: Floats = np.zeros((Column.COUNT, 64))
         self._read = 0  # version of the columns
 
@@ -78,25 +79,24 @@ class JobTable:
         self.jobs.append(job)
         self.of[record.job_id] = record
         self.gpus += record.gpus
-        self.particular += job.particular
-        self.changed.entries.append(record)
+        if job.particular:
+            self.particular += 1
+        self._entries.append(record)
 
     def remove(self, record: Record) -> None:
         """Drop a row; the last row takes its place."""
-        job, row = record.job, record.row
         del self.of[record.job_id]
         self.gpus -= record.gpus
-        self.particular -= job.particular
-        last = self.records.pop()
-        job = self.jobs.pop()
-        record.row = -1
-        entries = self.changed.entries
+        if record.job.particular:
+            self.particular -= 1
+        last, job, entries = self.records.pop(), self.jobs.pop(), self._entries
         entries.append(record)
         if last is not record:
+            row = last.row = record.row
             self.records[row] = last
             self.jobs[row] = job
-            last.row = row
             entries.append(last)
+        record.row = -1
 
     def fork(self) -> JobTable:
         """Return an independent copy."""

@@ -24,6 +24,9 @@ class Queue:
         return len(self._entries) - self._first
 
     def __iter__(self) -> Iterator[Record]:
+        return self._rest() if self._first else iter(self._entries)
+
+    def _rest(self) -> Iterator[Record]:
         for i in range(self._first, len(self._entries)):
             yield self._entries[i]
 

@@ -77,6 +77,7 @@ class SpeedModel:
         self._types = table.types
         self._speeds = table.speeds
         self._speed_list: list[float] = table.speeds.tolist()
+        self._only_speed = self._speed_list[0] if len(self._speed_list) == 1 else None
         self._type_of = {node.node_id: table.type_index[node.gpu_type] for node in cluster.nodes}
         self._node = {node.node_id: node for node in cluster.nodes}
         self._packings = [Packing([n for n in cluster.nodes if n.gpu_type == t]) for t in table.types]
@@ -97,8 +98,8 @@ class SpeedModel:
     def rate(self, job: Job, allocation: Allocation) -> float:
         """Samples per second of a job under what it holds: the same number as `bulk` gives."""
         if job.profile is None:
-            speeds = self._speed_list
-            return allocation.gpus * speeds[0] if len(speeds) == 1 else self._linear_rate(allocation)
+            only = self._only_speed
+            return self._linear_rate(allocation) if only is None else allocation.gpus * only
         known = self._know(job.profile)
         row = self._row(allocation, job.profile.server if job.profile.apart else None)
         speed = known.rates.get(row)

@@ -11,7 +11,6 @@ from trainyard.policy.choose.reselect import Reselection
 from trainyard.policy.draft import Draft
 from trainyard.policy.order.by_key import SteadyOrder
 from trainyard.policy.stages import Stages
-from trainyard.state.record import Record
 
 
 def start_all(policy: Stages, draft: Draft) -> bool:
@@ -22,7 +21,7 @@ def start_all(policy: Stages, draft: Draft) -> bool:
     if table.resized:
         return Reselection(policy, draft).run_all()
     for record in draft.view.waiting:
-        if not _put(policy, draft, record):
+        if draft.start(policy, record) is None:
             draft.undo()
             return False
     return True
@@ -39,12 +38,7 @@ def swap(policy: Stages, draft: Draft) -> bool:
     for record in stops:
         draft.release(record.job_id)
     for record in starts:
-        if not _put(policy, draft, record):
+        if draft.start(policy, record) is None:
             draft.undo()
             return False
     return True
-
-
-def _put(policy: Stages, draft: Draft, record: Record) -> bool:
-    request = policy.tune.request(draft.view, record.job, record.gpus, record.type_index)
-    return draft.try_(policy.place, request) is not None

@@ -8,9 +8,9 @@ each line of running ones, and at no others.
 
 from __future__ import annotations
 
-import heapq
 from bisect import bisect_left, insort
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
+from heapq import heapify, heappop, heapreplace
 from typing import TYPE_CHECKING
 
 from trainyard.state.record import Record
@@ -19,7 +19,7 @@ from trainyard.state.snapshot import Snapshot
 if TYPE_CHECKING:
     from trainyard.policy.order.by_key import SteadyOrder
 
-FEW = 8  # running jobs, the last of the ranking, that are in question at first
+FEW = 4  # running jobs, the last of the ranking, that are in question at first
 Stand = tuple[float, int, Record]  # key or token, submission, job
 Heads = list[tuple[Stand, int, int]]  # a heap of the first of each line, its GPUs, its place in line
 EVERYBODY = float("-inf")
@@ -44,74 +44,79 @@ class Lines:
         stands = self._stands
         for record in dict.fromkeys(changed):
             stood = stands.pop(record, None)
+            stands_now = self._stand(record) if record.row >= 0 else None
             if stood is not None:
                 line, stand = stood
+                if stands_now is not None and stands_now[0] is line and stands_now[1] == stand:
+                    stands[record] = stood  # something else of it changed
+                    continue
                 del line[bisect_left(line, stand)]
-            if record.row >= 0:
-                self._join(record)
+            if stands_now is not None:
+                line, stand = stands[record] = stands_now
+                if line and line[-1] < stand:
+                    line.append(stand)
+                else:
+                    insort(line, stand)
         self._read = snapshot.version
 
-    def _join(self, record: Record) -> None:
+    def _stand(self, record: Record) -> tuple[list[Stand], Stand]:
+        """Return the line that a job belongs in, and as what it stands there."""
         if record.given:
             name, token = self.order.line(record)
             line = self.running.get(name)
             if line is None:
                 line = self.running[name] = []
-            stand = token, record.seq, record
         else:
+            token = self.order.waiting_key(record)
             line = self.waiting.get(record.gpus)
             if line is None:
                 line = self.waiting[record.gpus] = []
-            stand = self.order.waiting_key(record), record.seq, record
-        if line and line[-1] < stand:
-            line.append(stand)
-        else:
-            insort(line, stand)
-        self._stands[record] = line, stand
+        return line, (token, record.seq, record)
 
     def choose(self, snapshot: Snapshot) -> tuple[list[Record], list[Record]]:
         """Walk down the ranking, take all that fit; return the jobs to stop and the jobs to start."""
         heads = [(line[0], gpus, 0) for gpus, line in self.waiting.items() if line]
         if not heads:
             return [], []
-        heapq.heapify(heads)
-        last, free = self._last(snapshot.now_s, heads[0][0][0]), snapshot.free.total
-        late: list[tuple[float, int, Record]] = []
+        heapify(heads)
         few = FEW
         while True:
-            pivot = EVERYBODY
-            for bound, run in last:
-                if run is not None:
-                    late.append(run)
-                if len(late) >= few:
-                    pivot = bound
-                    break
-            found = _walk(self.waiting, heads.copy(), sorted(r for r in late if r[0] > pivot), free, pivot)
+            late, pivot = self._late(snapshot.now_s, heads[0][0][0], few)
+            found = _walk(self.waiting, heads.copy(), late, snapshot.free.total, pivot)
             if found is not None:
                 return found
             few *= 4
 
-    def _last(self, now_s: float, first: float) -> Iterator[tuple[float, Stand | None]]:
-        """Yield running jobs that may come after the first waiting one, with their keys; None for one that
-        does not, after all. The number before each is a bound: no job that follows has a larger key.
+    def _late(self, now_s: float, first: float, few: int) -> tuple[list[Stand], float]:
+        """Return some running jobs that come after the first waiting one, as many or all, by their keys.
+
+        The number is the pivot: the keys of all others are not larger, and the keys of these are.
         """
         bound_of, key_of = self.order.bound, self.order.key_of
+        late: list[Stand] = []
         tails = [
             (-bound_of(name, line[-1][0], now_s), i, name, line, len(line) - 1)
             for i, (name, line) in enumerate(self.running.items())
             if line
         ]
-        heapq.heapify(tails)
-        while tails and -tails[0][0] >= first:
-            _, i, name, line, at = tails[0]
-            record = line[at][2]
-            if at:
-                heapq.heapreplace(tails, (-bound_of(name, line[at - 1][0], now_s), i, name, line, at - 1))
-            else:
-                heapq.heappop(tails)
+        heapify(tails)
+        while tails:
+            bound, i, name, line, at = tails[0]
+            if -bound < first:
+                break
+            if len(late) >= few:
+                return sorted([run for run in late if run[0] > -bound]), -bound
+            _, seq, record = line[at]
             key = key_of(record, now_s)
-            bound = -tails[0][0] if tails else EVERYBODY
-            yield bound, (key, record.seq, record) if key >= first else None
+            if key >= first:
+                late.append((key, seq, record))
+            if at:
+                at -= 1
+                heapreplace(tails, (-bound_of(name, line[at][0], now_s), i, name, line, at))
+            else:
+                heappop(tails)
+        late.sort()
+        return late, EVERYBODY
 
 
 def _walk(
@@ -147,14 +152,14 @@ def _serve(waiting: dict[int, list[Stand]], heads: Heads, left: int, starts: lis
     """Serve the first in line if there is room, else send its whole line home; return what is left."""
     stand, gpus, at = heads[0]
     if gpus > left:
-        heapq.heappop(heads)
+        heappop(heads)
         return left
     starts.append(stand[2])
     line = waiting[gpus]
     if at + 1 < len(line):
-        heapq.heapreplace(heads, (line[at + 1], gpus, at + 1))
+        heapreplace(heads, (line[at + 1], gpus, at + 1))
     else:
-        heapq.heappop(heads)
+        heappop(heads)
     return left - gpus
 
 

@@ -3,77 +3,64 @@
 from __future__ import annotations
 
 from trainyard.model.arrays import Ints
+from trainyard.model.refusal import Refusal
+from trainyard.policy.choose.reasons import found_no_place
 from trainyard.policy.choose.reservation import Reservation
 from trainyard.policy.draft import Draft
-from trainyard.policy.stages import Request, Stages
+from trainyard.policy.stages import Stages
 from trainyard.state.jobs import Column
 from trainyard.state.record import Record
 
 C = Column
+NOBODY: tuple[Record | None, int] = (None, 0)
 
 
-class Starts:
-    """Non-preemptive: running jobs stay; waiting ones start in order as far as the fill rule lets them."""
+def start_waiting(policy: Stages, draft: Draft) -> None:
+    """Draft which waiting jobs start, in order."""
+    order, snapshot = policy.order, draft.view
+    fill, left = order.fill, snapshot.free.total  # GPUs that are free if all that was started is taken out
+    if fill == "greedy":
+        _fill(policy, draft, order.rank(snapshot), None, left)
+        return
+    stuck, freed = snapshot.caches.get((policy.place, policy.tune), NOBODY)
+    for record in order.heads(snapshot):
+        if record is stuck and fill == "strict" and freed == snapshot.freed:
+            break  # it found no place, and nothing became free since
+        found = draft.start(policy, record) if record.gpus <= left else None
+        if found is None:
+            if draft.why is not None and record.gpus <= left:
+                draft.why[record.job_id] = found_no_place(policy, draft, record)
+            if fill == "easy":
+                _fill(policy, draft, order.rank(snapshot)[len(draft.changes) + 1 :], record, left)
+            elif not draft.changes:
+                snapshot.caches[policy.place, policy.tune] = record, snapshot.freed
+            break
+        left -= found.gpus
 
-    def __init__(self, policy: Stages, draft: Draft) -> None:
-        self.policy = policy
-        self.draft = draft
-        self.snapshot = draft.view
-        self.left = draft.view.free.total  # GPUs that are free if all that was started is taken out
 
-    def run(self) -> None:
-        """Choose the jobs to start."""
-        fill = self.policy.order.fill
-        if fill == "greedy":
-            self._fill(self.policy.order.rank(self.snapshot), None)
-            return
-        snapshot = self.snapshot
-        stuck, freed = snapshot.caches.get((self.policy.place, self.policy.tune), (None, 0))
-        for record in self.policy.order.heads(snapshot):
-            if record is stuck and fill == "strict" and freed == snapshot.freed:
-                break  # it found no place, and nothing became free since
-            if not self._start(record):
-                if fill == "easy":
-                    behind = self.policy.order.rank(snapshot)[len(self.draft.changes) + 1 :]
-                    self._fill(behind, record)
-                elif not self.draft.changes:
-                    snapshot.caches[self.policy.place, self.policy.tune] = record, snapshot.freed
-                break
-
-    def _request(self, record: Record) -> Request:
-        return self.policy.tune.request(self.snapshot, record.job, record.gpus, record.type_index)
-
-    def _start(self, record: Record) -> bool:
-        if record.gpus > self.left:
-            return False
-        policy = self.policy
-        request = policy.tune.request(self.snapshot, record.job, record.gpus, record.type_index)
-        allocation = self.draft.try_(policy.place, request)
-        if allocation is None:
-            return False
-        self.left -= allocation.gpus
-        return True
-
-    def _fill(self, rows: Ints, head: Record | None) -> None:
-        """Start whatever fits, in order, without delaying the head."""
-        snap, draft = self.snapshot, self.draft
-        rows = rows[snap.table.column(C.GPUS)[rows] <= self.left]
-        if not rows.size:
-            return
-        reserved = None
-        if head is not None:
-            reserved = Reservation(draft, self._request(head), self.policy.place)
-        hopeless: set[tuple[object, ...]] = set()
-        for row in rows.tolist():
-            record = snap.table.records[row]
-            asked = self._request(record)[1:]
-            if asked in hopeless:
-                continue
-            if not self._start(record):
-                hopeless.add(asked)
-            elif reserved is not None:
-                given = draft.changes[record.job_id]
-                assert given is not None
-                if not reserved.allows(record, given):
-                    self.left += given.gpus
-                    draft.take_back()
+def _fill(policy: Stages, draft: Draft, rows: Ints, head: Record | None, left: int) -> None:
+    """Start whatever fits, in order, without delaying the head."""
+    table = draft.view.table
+    rows = rows[table.column(C.GPUS)[rows] <= left]
+    if not rows.size:
+        return
+    reserved = None
+    if head is not None:
+        reserved = Reservation(draft, draft.request(policy, head), policy.place)
+    hopeless: set[tuple[object, ...]] = set()
+    for row in rows.tolist():
+        record = table.records[row]
+        request = draft.request(policy, record)
+        if (asked := request[1:]) in hopeless and draft.why is None:
+            continue
+        found = draft.try_(policy.place, request) if record.gpus <= left else None
+        if found is None:
+            hopeless.add(asked)
+            if draft.why is not None and record.gpus <= left:
+                draft.why[record.job_id] = found_no_place(policy, draft, record)
+        elif reserved is not None and not reserved.allows(record, found):
+            draft.take_back()
+            if draft.why is not None and head is not None:
+                draft.why[record.job_id] = Refusal("delay", record.gpus, head=head.job_id)
+        else:
+            left -= found.gpus

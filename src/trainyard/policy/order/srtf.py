@@ -17,6 +17,7 @@ from trainyard.state.record import Record
 from trainyard.state.snapshot import Snapshot
 
 C = Column
+UP = 1 + PART
 STEPS = 4  # lines of running jobs by the pace at which their keys fall: so many when it doubles
 
 
@@ -48,7 +49,7 @@ class Srtf(SteadyOrder):
 
     def key_of(self, record: Record, now_s: float) -> float:
         """Return the same of one job."""
-        return record.remaining_s(now_s)
+        return record.remaining_at(now_s) / record.reference_rate
 
     def line(self, record: Record) -> tuple[Hashable, float]:
         """Running jobs stand by their ends, one line for all whose keys fall about equally fast."""
@@ -100,6 +101,8 @@ def _line(record: Record, per_key: float) -> tuple[int | None, float]:
 def _bound(line: int | None, token: float, now_s: float) -> float:
     """No key of the line is larger; what rounding may add is allowed for."""
     if line is None:
-        return token * (1 + PART)
-    pace: float = 2.0 ** (line / STEPS)
-    return max((token - now_s) * pace, 0.0) * (1 + PART) + PART * abs(now_s)
+        return token * UP
+    left = token - now_s
+    if line:
+        left *= 2.0 ** (line / STEPS)
+    return (left * UP if left > 0 else 0.0) + PART * abs(now_s)

@@ -58,7 +58,7 @@ def allocate(request: Request, parts: Parts, free: Room, nodes: NodeTable) -> Al
         shares = with_servers(request, worker_shares(request, parts, nodes), free, nodes)
         return None if shares is None else Allocation(tuple(shares))
     if len(parts) == 1 and request.cpus_per_gpu is None and request.memory_per_gpu is None:
-        return nodes.proportional(parts[0])
+        return nodes.proportional[parts[0]]
     return Allocation(tuple(worker_shares(request, parts, nodes)))
 
 

@@ -10,7 +10,6 @@ from trainyard.policy.place.fit import allocate, by_type, one_node, usable_gpus
 from trainyard.policy.stages import Place, Request
 from trainyard.state.room import (
     Room,
-    best_fit,
     emptiest_nodes,
     fewest_nodes,
     within,
@@ -28,10 +27,10 @@ class Pack(Place):
         _, gpus, _, cpus, memory_gb, servers, _, _ = request
         if free.total < gpus:
             return None
-        if free.plain and cpus is None and memory_gb is None and not servers and len(nodes.types) == 1:
-            node = best_fit(free.levels, gpus)
-            if node is not None:  # the rest comes to the same, but takes longer
-                return nodes.proportional((node, gpus))
+        if cpus is None and memory_gb is None and not servers and free.plain and len(nodes.types) == 1:
+            for level in free.levels[gpus:]:
+                if level:  # the best fit; the rest comes to the same, but takes longer
+                    return nodes.proportional[(level & -level).bit_length() - 1, gpus]
         if request.server is not None:
             together = one_node(request, free, nodes)
             if together is not None:
