@@ -41,7 +41,7 @@ def main() -> int:
     refused: Counter[str] = Counter()
     differences: list[str] = []
     policies: list[str] = []
-    moments = decisions = 0
+    moments = changes = decisions = 0
     with tempfile.TemporaryDirectory() as folder:
         for number in numbers:
             draw = Random(f"{args.seed}-{number}")
@@ -54,10 +54,15 @@ def main() -> int:
             policies += [looks.policy, looks.other]
             compared += looks.compared
             decisions += looks.decisions
+            changes += looks.changes
     drawn = names_in(policies)
-    print(f"{len(numbers)} combinations ({len(set(policies))} policies) of {len(drawn)} of {len(ENTRIES)} stages")
+    print(
+        f"{len(numbers)} combinations ({len(set(policies))} policies) of {len(drawn)} of {len(ENTRIES)} stages"
+    )
     print(f"{refused.total()} more were refused by the grammar; the first: {next(iter(refused), 'none')}")
-    print(f"{moments:,} moments, {decisions:,} decisions, {compared.total():,} comparisons:")
+    print(
+        f"{moments:,} moments ({changes:,} with changes), {decisions:,} decisions, {compared.total():,} comparisons:"
+    )
     for kind, count in compared.items():
         print(f"  {kind:<45}{count:>7,}")
     print(f"{len(differences)} differences, {time.process_time():.0f} s of CPU")
@@ -79,7 +84,7 @@ def legal(draw: Random, refused: Counter[str]) -> str:
 def looked_at(looks: Looks, draw: Random) -> int:
     """Look at one run; what a stage raises counts as a difference. Return the number of moments."""
     try:
-        return look_at_a_run(looks, random_scene(draw), draw)
+        return look_at_a_run(looks, random_scene(draw), draw, live=draw.random() < 0.5)
     except Exception as error:
         told = traceback.format_exception(error)
         looks.found.append(f"raised: {looks.policy} (the other: {looks.other})\n{''.join(told[-6:])}")

@@ -32,6 +32,7 @@ from trainyard.policy.grammar import parse_policy
 from trainyard.policy.policy import Policy
 from trainyard.sim.clock import Simulator
 from trainyard.sim.failures import Failure
+from trainyard.state.lifecycle import State
 from trainyard.state.record import Record
 from trainyard.state.snapshot import Snapshot
 
@@ -39,7 +40,13 @@ TYPES = {"V100": GpuType("V100", 1.0), "P100": GpuType("P100", 0.6), "K80": GpuT
 # Number of nodes and GPUs of each, by type; node names as a file gives them.
 PLAIN = {"V100": (3, 4)}
 TYPED = {"V100": (2, 4), "K80": (2, 2)}
-SHAPES = [PLAIN, PLAIN, {"V100": (2, 2), "P100": (1, 4)}, TYPED, {"V100": (1, 4), "P100": (2, 2), "K80": (1, 4)}]
+SHAPES = [
+    PLAIN,
+    PLAIN,
+    {"V100": (2, 2), "P100": (1, 4)},
+    TYPED,
+    {"V100": (1, 4), "P100": (2, 2), "K80": (1, 4)},
+]
 
 LEFT_ALONE = "the snapshot is left as it was"
 AGAIN = "decided again"
@@ -122,7 +129,9 @@ def _gpus_by_type(cluster: Cluster) -> dict[str, int]:
     return found
 
 
-def moments(scene: Scene, driver: Policy, draw: Random, part: float, most: int) -> Iterator[tuple[int, Snapshot]]:
+def moments(
+    scene: Scene, driver: Policy, draw: Random, part: float, most: int
+) -> Iterator[tuple[int, Snapshot]]:
     """Yield some of the moments of a run, before their decisions; now and then a job reports."""
     run = Simulator(scene.cluster, scene.jobs, driver, scene.rules, scene.failures)
     for number in range(most):
@@ -132,6 +141,36 @@ def moments(scene: Scene, driver: Policy, draw: Random, part: float, most: int) 
         if draw.random() < part:
             yield number, run.yard.snapshot(run.now_s)
         run.decide()
+
+
+def live_moments(
+    scene: Scene, driver: Policy, draw: Random, part: float, most: int
+) -> Iterator[tuple[int, Snapshot]]:
+    """Yield the same of a run in which jobs take their time to stop, and may end at any time."""
+    yard, now_s, coming = Yard(scene.cluster, driver.decide, scene.rules), 0.0, list(scene.jobs)
+    for number in range(most):
+        now_s += draw.choice((0.0, 1.0, 4.5, 12.0))
+        for record in yard.table.records[:]:
+            if record.state is State.STOPPING and draw.random() < 0.5:
+                yard.stopped(now_s, record)
+            elif record.rate > 0 and not record.remaining_at(now_s):
+                yard.finish(now_s, record)
+        _fail_or_repair(yard, now_s, draw)
+        for job in [job for job in coming if job.arrival_s <= now_s]:
+            yard.submit(now_s, job)
+            coming.remove(job)
+        _report(yard, now_s, draw)
+        if draw.random() < part:
+            yield number, yard.snapshot(now_s)
+        yard.decide(now_s)
+        yard.out.clear()
+
+
+def _fail_or_repair(yard: Yard, now_s: float, draw: Random) -> None:
+    if yard.down and draw.random() < 0.3:
+        yard.node_repaired(now_s, min(yard.down))
+    elif not yard.down and draw.random() < 0.05:
+        yard.node_failed(now_s, draw.choice(yard.nodes.ids))
 
 
 def _report(yard: Yard, now_s: float, draw: Random) -> None:
@@ -170,9 +209,9 @@ def state_of(view: Snapshot) -> list[Any]:
         for record in table.records
     ]
     columns = table.data[:, : len(table)].tobytes()
-    assert columns == table.fork().data[:, : len(table)].tobytes()
     return [
         rows,
+        columns == table.fork().data[:, : len(table)].tobytes(),
         columns,
         (table.gpus, table.particular, table.resized, list(table.of)),
         (room.gpus[:], room.cpus[:], room.memory_gb[:], room.levels[:], room.total, room.plain),
@@ -214,6 +253,7 @@ class Looks:
     file: Path
     compared: Counter[str] = field(default_factory=Counter)
     decisions: int = 0
+    changes: int = 0  # moments at which something was to be changed
     found: list[str] = field(default_factory=list)
     _plan: tuple[Plan, Written] | None = None
 
@@ -239,17 +279,21 @@ class Looks:
         self._compare(OTHER, plan_of(self.second, view), alone, where)
         self._compare(LOOKED, plan_of(self.first, view), expected, where)
         self._compare(LEFT_ALONE, state_of(view), before, where)
-        self._compare(FILE, plan_of(self.first, through_a_file(view, self.file)), expected, where)
-        self._compare(OTHER_FILE, plan_of(self.second, through_a_file(view, self.file)), alone, where)
+        read = through_a_file(view, self.file)
+        self._compare(FILE, plan_of(self.first, read), expected, where)
+        self._compare(OTHER_FILE, plan_of(self.second, read), alone, where)
         self._plan = plan, expected
         self.decisions += 11
+        self.changes += bool(plan.changes)
         if drop:
             view.caches.clear()
 
     def _compare(self, kind: str, got: Sequence[Any], expected: Sequence[Any], where: str) -> None:
         self.compared[kind] += 1
         if not same(got, expected):
-            self.found.append(f"{kind}: {self.policy} (the other: {self.other}), {where}: {told(got, expected)}")
+            self.found.append(
+                f"{kind}: {self.policy} (the other: {self.other}), {where}: {told(got, expected)}"
+            )
 
 
 def same(one: Any, other: Any) -> bool:
@@ -272,11 +316,11 @@ def told(got: Sequence[Any], expected: Sequence[Any]) -> str:
 
 
 def look_at_a_run(
-    looks: Looks, scene: Scene, draw: Random, part: float = 0.3, most: int = 40
+    looks: Looks, scene: Scene, draw: Random, live: bool, part: float = 0.3, most: int = 40
 ) -> int:
     """Let the first policy drive, and look at some of the moments; return how many."""
-    seen = 0
-    for number, view in moments(scene, looks.first, draw, part, most):
+    seen, run = 0, live_moments if live else moments
+    for number, view in run(scene, looks.first, draw, part, most):
         looks.look(number, view, drop=draw.random() < 0.25)
         seen += 1
     return seen
