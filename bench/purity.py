@@ -1,12 +1,12 @@
-"""Is every decision a function of the snapshot, and of nothing else? `make purity` (or `python bench/purity.py`).
+"""Is a decision a function of the snapshot, and of nothing else? `make purity` (or `python bench/purity.py`).
 
 It draws combinations of stages from the registry, with random parameters, and lets each drive a small random
-run. At some of its moments it decides again and again: on a fork, with caches dropped, after the snapshot went
-through a file, after another random policy looked at it. All must be the same to the last bit, and the snapshot
-must be left as it was. What differs is printed; `--only NUMBER` repeats one combination. The exit code is 1 if
-anything differs.
+run. At some of its moments it decides again and again: on a fork, with caches dropped, after the snapshot
+went through a file, after another random policy looked. All must be the same to the last bit, and the
+snapshot must be left as it was. What differs is printed, with the options that repeat it. The exit code is 1
+if anything differs.
 
-What is compared stands in `tests/purity_cases.py`, for the tests do the same with every stage.
+What is compared stands in `tests/purity_cases.py`, for a test does the same with every stage.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         for number in numbers:
             draw = Random(f"{args.seed}-{number}")
-            looks = Looks(*(legal(draw, refused) for _ in range(2)), Path(folder, "snapshot.json"))
+            policy, other = legal(draw, refused), legal(draw, refused)
+            looks = Looks(policy, other, Path(folder, "snapshot.json"))
             moments += looked_at(looks, draw)
             repeat = f"--seed {args.seed} --only {number}"
             for found in looks.found:
@@ -55,16 +56,13 @@ def main() -> int:
             compared += looks.compared
             decisions += looks.decisions
             changes += looks.changes
-    drawn = names_in(policies)
-    print(
-        f"{len(numbers)} combinations ({len(set(policies))} policies) of {len(drawn)} of {len(ENTRIES)} stages"
-    )
+    drawn = f"{len(names_in(policies))} of {len(ENTRIES)} stages"
+    print(f"{len(numbers)} combinations ({len(set(policies))} policies) of {drawn}")
     print(f"{refused.total()} more were refused by the grammar; the first: {next(iter(refused), 'none')}")
-    print(
-        f"{moments:,} moments ({changes:,} with changes), {decisions:,} decisions, {compared.total():,} comparisons:"
-    )
+    print(f"{moments:,} moments, {changes:,} with changes; {decisions:,} decisions; comparisons:")
     for kind, count in compared.items():
         print(f"  {kind:<45}{count:>7,}")
+    print(f"  {'all':<45}{compared.total():>7,}")
     print(f"{len(differences)} differences, {time.process_time():.0f} s of CPU")
     return 1 if differences else 0
 

@@ -1,4 +1,4 @@
-"""Profiles of jobs that many tests share: none, a ring, and parameter servers with and without a room of their own."""
+"""Profiles of jobs that many tests share: none, a ring, parameter servers beside workers and on their own."""
 
 from __future__ import annotations
 

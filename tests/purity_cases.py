@@ -101,7 +101,7 @@ def random_scene(draw: Random, shape: dict[str, tuple[int, int]] | None = None, 
 
 
 def _random_job(draw: Random, name: str, at_s: float, cluster: Cluster) -> Job:
-    of_type = Counter({kind: 0 for kind in cluster.gpu_types} | _gpus_by_type(cluster))
+    of_type = _gpus_by_type(cluster)
     gpu_type = draw.choice(("", "", "", *of_type)) if len(of_type) > 1 else ""
     gpus = min(draw.choice((1, 1, 2, 2, 3, 4)), of_type[gpu_type] if gpu_type else 4)
     elastic = draw.random() < 0.5

@@ -19,7 +19,7 @@ WAYS: dict[str, tuple[str, ...]] = {
     "tiresias": ("tiresias(threshold_gpu_s=100)",),
     "doubling": ("doubling", "doubling(mode=explore,explore_s=20)"),
     "optimus": ("optimus", "optimus(hysteresis=false)", "optimus(mode=learn,explore_s=20)"),
-    "smd": ("smd", "smd(charge=used,utility=inverse)"),
+    "smd": ("smd", "smd(solver=milp,charge=used)", "smd(solver=frieze-clarke,utility=inverse)"),
     "pack": ("pack", "pack(consolidate=require)"),
     "gavel": tuple(
         f"gavel(objective={objective},round_s=30)"
@@ -67,6 +67,14 @@ def every(*stages: Stage) -> list[str]:
 
 ORDERS, SIZES, PLACES, TUNES = every("order"), every("size"), every("place"), every("tune")
 JOINT = every("size", "place")
+# Every stage, beside others that show what it does.
+EACH = [
+    *ORDERS,
+    *(f"srtf+{size}" for size in SIZES),
+    *(f"las+{place}" for place in PLACES),
+    *(f"srtf+{tune}" for tune in TUNES),
+    *JOINT,
+]
 
 
 def names_in(policies: list[str]) -> set[str]:
