@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -59,6 +59,8 @@ LOOKED = "after another policy looked"
 OTHER = "the other policy, after this one looked"
 OTHER_FILE = "the other policy, after a file"
 OWNED = "a plan stays as it was made"
+
+When = Callable[[int], bool]  # whether to look at the decision of this number
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,7 @@ def _gpus_by_type(cluster: Cluster) -> dict[str, int]:
 
 
 def moments(
-    scene: Scene, driver: Policy, draw: Random, part: float, most: int
+    scene: Scene, driver: Policy, draw: Random, when: When, most: int
 ) -> Iterator[tuple[int, Snapshot]]:
     """Yield some of the moments of a run, before their decisions; now and then a job reports."""
     run = Simulator(scene.cluster, scene.jobs, driver, scene.rules, scene.failures)
@@ -138,13 +140,13 @@ def moments(
         if not run.advance():
             return
         _report(run.yard, run.now_s, draw)
-        if draw.random() < part:
+        if when(number):
             yield number, run.yard.snapshot(run.now_s)
         run.decide()
 
 
 def live_moments(
-    scene: Scene, driver: Policy, draw: Random, part: float, most: int
+    scene: Scene, driver: Policy, draw: Random, when: When, most: int
 ) -> Iterator[tuple[int, Snapshot]]:
     """Yield the same of a run in which jobs take their time to stop, and may end at any time."""
     yard, now_s, coming = Yard(scene.cluster, driver.decide, scene.rules), 0.0, list(scene.jobs)
@@ -160,7 +162,7 @@ def live_moments(
             yard.submit(now_s, job)
             coming.remove(job)
         _report(yard, now_s, draw)
-        if draw.random() < part:
+        if when(number):
             yield number, yard.snapshot(now_s)
         yard.decide(now_s)
         yard.out.clear()
@@ -315,12 +317,10 @@ def told(got: Sequence[Any], expected: Sequence[Any]) -> str:
     return f"{str(one)[:300]} instead of {str(other)[:300]}"
 
 
-def look_at_a_run(
-    looks: Looks, scene: Scene, draw: Random, live: bool, part: float = 0.3, most: int = 40
-) -> int:
+def look_at_a_run(looks: Looks, scene: Scene, draw: Random, live: bool, when: When, most: int = 40) -> int:
     """Let the first policy drive, and look at some of the moments; return how many."""
     seen, run = 0, live_moments if live else moments
-    for number, view in run(scene, looks.first, draw, part, most):
+    for number, view in run(scene, looks.first, draw, when, most):
         looks.look(number, view, drop=draw.random() < 0.25)
         seen += 1
     return seen
