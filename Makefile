@@ -8,7 +8,7 @@ DEMO_POLICIES := fifo,easy,srtf,las,srtf+tune,srtf+doubling,srtf+smd,srtf+dl2,ma
 DEMO_OUT := out/demo
 
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-torch test-traces bench answers dist clean
+.PHONY: help setup demo test test-torch test-traces bench answers purity dist clean
 
 help:
 	@echo "make demo         compare plain schedulers with the ideas of five papers on one mixed workload"
@@ -17,6 +17,7 @@ help:
 	@echo "make test-traces  statistics of the full public traces in a folder (TRACES=DIR)"
 	@echo "make bench        time decisions, and the simulator on full traces (TRACES=DIR, ARGS=--quick)"
 	@echo "make answers      compare 40 simulations with another commit (ARGS='--against REV', ARGS=--time)"
+	@echo "make purity       compare decisions of 200 random policies that must be the same (ARGS='--seed 2')"
 	@echo "make dist         build the wheel and the source archive into dist/"
 	@echo "make setup        only prepare .venv (PYTHON=python3.12 chooses the interpreter)"
 	@echo "make clean        remove results and caches, keep .venv"
@@ -68,6 +69,9 @@ dist: setup
 
 answers: setup
 	$(BIN)/python bench/answers.py $(ARGS)
+
+purity: setup
+	$(BIN)/python bench/purity.py $(ARGS)
 
 clean:
 	rm -rf out dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from collections.abc import Iterable
 
 import pytest
 from hypothesis import settings
 
+from profile_cases import APART as APART
+from profile_cases import PROFILES as PROFILES
+from profile_cases import SERVED as SERVED
 from trainyard.cli.main import run
 from trainyard.core.validate import validate
 from trainyard.core.yard import Yard
 from trainyard.errors import InputError
 from trainyard.model.cluster import Cluster
 from trainyard.model.job import Job
-from trainyard.model.profile import Compute, Demand, Loss, Profile, Sync
 from trainyard.model.rules import Rules
-from trainyard.model.zoo import zoo_profile
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.plugins import GROUP
 from trainyard.policy.policy import Policy
@@ -33,27 +33,7 @@ settings.load_profile("patient")
 WITHOUT_TORCH = "not torch"
 WHOLE_MODULE = "\npytestmark = pytest.mark.torch\n"
 MAY_SKIP = ("needs /dev/full",)  # reasons that hold on some operating systems
-ORDERS = [  # with numbers that matter in small workloads
-    "fifo",
-    "fifo(fill=greedy)",
-    "fifo(fill=easy)",
-    "sjf",
-    "sjf(fill=easy)",
-    "srtf",
-    "srsf",
-    "las",
-    "las(threshold_gpu_s=50:400)",
-    "tiresias(threshold_gpu_s=100)",
-    "ftf",
-]
-
-
-SERVED = Profile(batch=64, compute=Compute(0.01, {"V100": 0.001}), sync=Sync("ps", gradient_mb=50.0))
-APART = dataclasses.replace(
-    SERVED, worker=Demand(1.0, 8.0), server=Demand(0.5, 4.0), loss=Loss(0.1, 1.0, 0.2, 9e3)
-)
 EVENTS = ("submit", "finish", "stopped", "node_failed", "node_repaired", "decide")  # those of a simulation
-PROFILES = [None, None, zoo_profile("resnet50"), SERVED, APART]
 
 
 def pytest_ignore_collect(collection_path, config) -> bool | None:

@@ -21,12 +21,13 @@ from trainyard.core.events import (
 from trainyard.core.instructions import Stop
 from trainyard.core.validate import validate
 from trainyard.core.yard import Yard
-from trainyard.model.allocation import Plan
+from trainyard.model.allocation import Allocation, Plan, Share
 from trainyard.model.cluster import Cluster, GpuType, Node
 from trainyard.model.job import Job
 from trainyard.model.rules import Rules
 from trainyard.policy.grammar import parse_policy
 from trainyard.state.lifecycle import State
+from trainyard.state.room import fewest_nodes
 from trainyard.state.snapshot import Snapshot
 
 # Slower GPUs than those that jobs are measured by, and nodes that gangs have to span.
@@ -36,7 +37,7 @@ LENGTHS = (10.0, 10.0, 40.0, 300.0)  # often equal
 STALLS = ((0.0, 0.0), (5.0, 0.0), (2.0, 60.0))  # start_s, restart_s
 KINDS = (
     *("submit", "submit", "submit", "submit", "swift", "swift", "wait", "wait", "look"),
-    *("due", "stop", "finish", "cancel", "report", "fail", "repair"),
+    *("due", "stop", "move", "finish", "cancel", "report", "fail", "repair"),
 )
 STEPS = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 200)), max_size=70)
 
@@ -48,7 +49,8 @@ class Driven:
         self, policy: str, cluster: Cluster, stalls: tuple[float, float], now_s: float = 0.0
     ) -> None:
         self.policy, self.now_s, self.submitted = parse_policy(policy), now_s, 0
-        self.yard = Yard(cluster, self.decide, Rules(start_s=stalls[0], restart_s=stalls[1]))
+        self.yard = Yard(cluster, self._ask, Rules(start_s=stalls[0], restart_s=stalls[1]))
+        self._own: Plan | None = None  # a plan that is not the policy's
 
     def step(self, kind: str, number: int) -> None:
         """Take one step; the books are in order after it."""
@@ -79,6 +81,22 @@ class Driven:
         for instruction in self.yard.handle(DecisionDue(self.now_s)):
             if isinstance(instruction, Stop):
                 self.yard.handle(JobStopped(self.now_s, instruction.job_id))
+
+    def move(self, number: int) -> None:
+        """One is sent to other nodes, if it finds room there; it stops first, later."""
+        yard, those = self.yard, list(self.yard.target)
+        record = yard.records[those[number % len(those)]] if those else None
+        parts = fewest_nodes(yard.free.levels, record.given) if record else None
+        if record is None or parts is None or not yard.free.plain:
+            return  # or others have the CPUs of free GPUs
+        serves, share, ids = bool(record.job.servers), yard.nodes.share_per_gpu, yard.nodes.ids
+        shares = (Share(ids[i], g, serves * g, g * share[i][0], g * share[i][1]) for i, g in parts)
+        self._own = Plan({record.job_id: Allocation(tuple(shares))})
+        yard.handle(DecisionDue(self.now_s))
+
+    def _ask(self, snapshot: Snapshot) -> Plan:
+        own, self._own = self._own, None
+        return self.decide(snapshot) if own is None else own
 
     def wait(self, number: int) -> None:
         """Time goes by."""

@@ -8,17 +8,23 @@ from dataclasses import replace
 import pytest
 
 from conftest import complaint_about
+from policy_cases import nodes_of, yard_of
 from trainyard.api import known_models
-from trainyard.core.restore import restore
+from trainyard.core.events import DecisionDue, JobSubmitted
+from trainyard.core.restore import answer, restore
 from trainyard.core.saving import snapshot_record
 from trainyard.core.validate import validate
+from trainyard.core.yard import Yard
 from trainyard.files.snapshot import load_snapshot
+from trainyard.model.allocation import Allocation, Plan, Share
 from trainyard.model.cluster import Cluster, Node
 from trainyard.model.job import Job
 from trainyard.model.rules import Rules
+from trainyard.model.zoo import zoo_profile
 from trainyard.policy.grammar import parse_policy
 from trainyard.sim.clock import Simulator
 from trainyard.sim.failures import Failure
+from trainyard.state.lifecycle import State
 from trainyard.state.record import Record
 
 RACKS = Cluster("racks", tuple(Node(f"rack-{i}", "V100", 4, 12.0, 64.0) for i in range(3)))
@@ -69,6 +75,55 @@ def test_nothing_is_lost(tmp_path, now_s):
     assert read.rules == replace(view.rules, until_s=float("inf"))
     for job in JOBS:
         assert read.observed.record(job.job_id) == view.observed.record(job.job_id)
+
+
+def moved_on(policy, now_s):
+    """A yard in which `a` was told to stop and has not yet, and others wait for its place."""
+    yard = yard_of(nodes_of(4), [Job("a", 0.0, 4, 1000.0)], {"a": {"n0": 4}}, policy)
+    yard.handle(JobSubmitted(9.0, Job("b", 5.0, 2, 30.0, min_gpus=1, max_gpus=4)))  # it took its time to come
+    yard.handle(JobSubmitted(9.0, Job("c", 9.0, 4, 70.0)))
+    yard.handle(DecisionDue(10.0))
+    assert list(yard.pending) == ["b"]
+    return yard.snapshot(now_s)
+
+
+@pytest.mark.parametrize("now_s", [10.0, 25.0])
+def test_a_job_that_waits_for_others_to_leave_has_not_started(tmp_path, now_s):
+    view = moved_on("srtf", now_s)
+    read = read_again(view, tmp_path / "s.json")
+    b = read.table.of["b"]
+    assert (b.given, b.state, b.arrival_s, b.remaining_s(now_s)) == (2, State.WAITING, 9.0, 30.0)
+    assert read.remaining_s().tolist() == view.remaining_s().tolist()
+    assert read.contention().tolist() == view.contention().tolist()
+
+
+def test_it_starts_when_it_is_asked_for_a_plan(tmp_path):
+    """All that was told to stop is taken to be gone."""
+    view = moved_on("srtf", 10.0)
+    path, policy = tmp_path / "s.json", parse_policy("srtf")
+    path.write_text(json.dumps(snapshot_record(view)))
+    found = answer(load_snapshot(path, known_models()), policy, policy.decide)
+    assert list(found.plan) == ["b"]
+    assert found.plan["b"]["finish_s"] == 40.0
+    assert sorted(found.waiting) == ["a", "c"]
+
+
+def test_a_job_whose_cpus_will_change_runs_at_its_old_speed(tmp_path):
+    """`b` gets what `a` gives back, as soon as `a` has stopped."""
+    resnet = zoo_profile("alexnet")
+    yard = Yard(nodes_of(4), lambda snapshot: next(plans))
+    both = {name: Allocation((Share("n0", 2, 0, 6.0, 120.0),)) for name in "ab"}
+    plans = iter([Plan(both), Plan({"a": None, "b": Allocation((Share("n0", 2, 0, 12.0, 120.0),))})])
+    for name in "ab":
+        yard.handle(JobSubmitted(0.0, Job(name, 0.0, 2, samples=1e6, profile=resnet)))
+    for now_s in (0.0, 10.0):
+        yard.handle(DecisionDue(now_s))
+    view = yard.snapshot(15.0)
+    slow, fast = (yard.speed.rate(view.table.of["b"].job, each["b"]) for each in (both, view.target))
+    assert slow < fast
+    read = read_again(view, tmp_path / "s.json")
+    assert read.table.of["b"].rate == slow
+    assert read.remaining_samples().tolist() == view.remaining_samples().tolist()
 
 
 def test_nodes_that_are_down_stay_down(tmp_path):

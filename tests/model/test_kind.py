@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import APART
+from stage_cases import EACH
 from trainyard.core.events import DecisionDue, JobFinished, JobSubmitted
 from trainyard.core.yard import Yard
 from trainyard.files.jobs import load_jobs, write_jobs
@@ -286,7 +287,7 @@ def test_kinds_and_contents_go_with_their_jobs():
     assert len(interned._known) <= before
 
 
-@pytest.mark.parametrize("policy", ["sia", "market", "gavel", "hadar", "srtf+smd", "srtf+doubling+tune"])
+@pytest.mark.parametrize("policy", EACH)
 def test_memory_does_not_grow_with_jobs_of_one_kind(policy):
     """Each job has a profile object of its own; they come and go, and the caches keep one of them."""
     gc.collect()

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conftest import ORDERS, PROFILES
+from conftest import PROFILES
 from policy_cases import fair, nodes_of, room_of, snapshot_of
+from stage_cases import EACH
 from trainyard.model.allocation import Allocation, Share
 from trainyard.model.job import Job
 from trainyard.policy.draft import Draft
@@ -153,8 +154,8 @@ def test_shares_of_their_own_make_free_gpus_say_less():
     assert snapshot.free.plain
 
 
-@pytest.mark.parametrize("policy", [*ORDERS, "srtf+tune", "srtf+drf", "optimus", "pack(consolidate=require)"])
-@settings(max_examples=15, deadline=None)
+@pytest.mark.parametrize("policy", EACH)
+@settings(max_examples=5, deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 5), st.integers(0, 4), st.booleans()), min_size=1, max_size=12))
 def test_a_decision_leaves_the_snapshots_room_as_it_was(policy, rows):
     jobs = [

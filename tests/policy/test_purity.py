@@ -1,143 +1,202 @@
-"""A decision is a function of the snapshot: of nothing else, and it leaves nothing behind but caches."""
+"""A decision is a function of the snapshot: of nothing else, and it leaves nothing behind but caches.
+
+`python bench/purity.py` does the same with as many random combinations as you like.
+"""
 
 from __future__ import annotations
 
-import json
-import random
-from itertools import product
+from random import Random
 
 import pytest
 
-from conftest import ORDERS, PROFILES
-from trainyard.api import known_models
-from trainyard.core.restore import restore
-from trainyard.core.saving import snapshot_record
-from trainyard.core.validate import validate
-from trainyard.files.snapshot import load_snapshot
-from trainyard.model.cluster import Cluster, Node
+import purity_cases as look
+from policy_cases import nodes_of, snapshot_of
+from purity_cases import PLAIN, TYPED, Looks, look_at_a_run, moments, plan_of, random_scene, through_a_file
+from stage_cases import EACH, JOINT, VALUES, names_in, random_policy, values_of, ways
+from trainyard.core.events import JobCancelled, JobSubmitted, ProgressReported
+from trainyard.core.yard import Yard
+from trainyard.errors import InputError
+from trainyard.model.allocation import Plan
+from trainyard.model.cluster import uniform_cluster
 from trainyard.model.job import Job
-from trainyard.model.rules import Rules
 from trainyard.policy.grammar import parse_policy
-from trainyard.policy.registry import ENTRIES
-from trainyard.sim.clock import Simulator
-from trainyard.sim.failures import Failure
-from trainyard.state.record import Record
+from trainyard.policy.order.fifo import Fifo
+from trainyard.policy.parameters import parameters_of
+from trainyard.policy.place.pack import Pack
+from trainyard.policy.registry import ENTRIES, Entry
+from trainyard.policy.tune.proportional import Proportional
+from trainyard.state.beliefs import Learned
 
-SIZES = ["fixed", "drf", "doubling", "doubling(mode=explore,explore_s=20)", "optimus", "lookahead"]
-SIZES += ["optimus(mode=learn,explore_s=20)", "steepest", "smd", "dl2"]
-PLACES = ["pack", "pack(consolidate=require)", "spread", "random", "even", "tetris"]
-TUNES = ["proportional", "greedy", "tune", "opt"]
-JOINT = ["gavel(round_s=30)", "gavel(objective=ftf,round_s=30)", "allox", "sia(round_s=30)", "hadar"]
-JOINT += ["market", "market(samples=16)", "market(engine=category)"]
-
-CHAINS = ["+".join(stages) for stages in product(ORDERS, SIZES, PLACES, TUNES)]
-ALL = [
-    *ORDERS,
-    *(f"srtf+{size}" for size in SIZES),
-    *(f"las+{place}" for place in PLACES),
-    *(f"srtf+{tune}" for tune in TUNES),
-    *JOINT,
-    *random.Random(1).sample(CHAINS, 10),
-]
-
-TYPED = Cluster(
-    "types",
-    (
-        *(Node(f"V100-{i}", "V100", 4, 12.0, 64.0) for i in range(2)),
-        *(Node(f"K80-{i}", "K80", 2, 8.0, 32.0) for i in range(2)),
-    ),
-)
-PLAIN = Cluster("plain", tuple(Node(f"V100-{i}", "V100", 4, 12.0, 64.0) for i in range(3)))
+OTHERS = ["fifo+spread", "pack(consolidate=require)", "tiresias", "srtf+tune"]
 
 
-def jobs_of(count, seed):
-    draw, made, at = random.Random(seed), [], 0
-    for i in range(count):
-        at += draw.choice((0, 0, 5, 20))
-        gpus, profile = draw.choice((1, 1, 2, 4)), draw.choice(PROFILES)
-        elastic = {"min_gpus": 1, "max_gpus": 8} if draw.random() < 0.5 else {}
-        made.append(
-            Job(
-                f"j{i}",
-                float(at),
-                gpus,
-                duration_s=draw.choice((30.0, 90.0, 400.0)),
-                profile=profile,
-                **elastic,
-            )
+def random_policies(count):
+    draw, found = Random(1), []
+    while len(found) < count:
+        policy = random_policy(draw)
+        try:
+            parse_policy(policy)
+        except InputError:
+            continue
+        found.append(policy)
+    return found
+
+
+def looked_at(policy, other, tmp_path, numbers=(4, 9)):
+    """Look at a simulated run on one GPU type, and at a live one on two, by then with jobs that wait."""
+    looks = Looks(policy, other, tmp_path / "snapshot.json")
+    jobs = 5 if names_in([policy]) & names_in(JOINT) else 10  # joint stages solve programs, again and again
+    for shape, live in ((PLAIN, False), (TYPED, True)):
+        draw = Random(f"{policy} {live}")
+        look_at_a_run(
+            looks, random_scene(draw, shape, jobs), draw, live, numbers.__contains__, max(numbers) + 1
         )
-    return made
+    return looks
 
 
-def state_of(view):
-    """Everything that a decision might change by mistake."""
-    rows = [
-        tuple(getattr(record, name) for name in Record.__slots__ if name not in ("job", "occupies"))
-        for record in view.table.records
-    ]
-    room = view.free
-    free = (room.gpus[:], room.cpus[:], room.memory_gb[:], room.levels[:], room.total, room.plain)
-    target = {job_id: allocation.shares for job_id, allocation in view.target.items()}
-    return rows, free, target, [record.job_id for record in view.waiting], view.version, view.freed, view.said
-
-
-def plan_of(policy, view):
-    changes, wake_s, notes = policy.decide(view)
-    return {job_id: a and a.shares for job_id, a in changes.items()}, wake_s, dict(notes)
-
-
-def through_a_file(view, path):
-    """The same snapshot, written and read again."""
-    path.write_text(json.dumps(snapshot_record(view)))
-    yard, _ = restore(load_snapshot(path, known_models()))
-    validate(yard)
-    return yard.snapshot(view.now_s)
-
-
-def moments(cluster, driver, seed, rules):
-    """Snapshots of a run, every third one."""
-    failures = [Failure(60.0, cluster.nodes[-1].node_id, 50.0)]
-    run = Simulator(cluster, jobs_of(14, seed), parse_policy(driver), rules, failures)
-    for k in range(30):
-        if not run.advance():
-            return
-        if k % 3 == 0:
-            yield run.yard.snapshot(run.now_s)
-        run.decide()
-
-
-@pytest.mark.parametrize("policy", ALL)
-@pytest.mark.parametrize(("cluster", "seed"), [(PLAIN, 1), (TYPED, 2)], ids=["plain", "types"])
-def test_a_decision_is_a_function_of_the_snapshot(policy, cluster, seed, tmp_path):
-    chosen, rules = parse_policy(policy), Rules(restart_s=5.0, seed=3)
-    seen = 0
-    for view in moments(cluster, policy, seed, rules):
-        before = state_of(view)
-        first = plan_of(chosen, view)
-        assert state_of(view) == before
-        assert plan_of(chosen, view) == first
-        assert plan_of(parse_policy(policy), view) == first
-        assert plan_of(chosen, view.fork()) == first
-        read = through_a_file(view, tmp_path / "snapshot.json")
-        assert plan_of(chosen, read) == first
-        view.caches.clear()
-        assert plan_of(chosen, view) == first
-        seen += 1
-    assert seen
-
-
-@pytest.mark.parametrize(
-    "other", ["fifo+spread", "pack(consolidate=require)", "tiresias", "srtf+tune", "market"]
-)
-def test_looking_with_one_policy_never_changes_what_another_decides(other):
-    """pack(consolidate=require) used to block the head for every policy that looked after it."""
-    watcher, quiet = parse_policy(other), parse_policy("fifo+spread")
-    for view in moments(PLAIN, "fifo+spread", 5, Rules()):
-        alone = plan_of(quiet, view.fork())
-        plan_of(watcher, view)
-        assert plan_of(quiet, view) == alone
+@pytest.mark.parametrize("policy", [*EACH, *random_policies(8)])
+def test_a_decision_is_a_function_of_the_snapshot(policy, tmp_path):
+    looks = looked_at(policy, Random(policy).choice(OTHERS), tmp_path)
+    assert looks.found == []
+    assert looks.compared[look.FILE] >= 2
 
 
 def test_every_stage_of_the_registry_is_looked_at():
-    named = {term.split("(")[0] for policy in ALL for term in policy.split("+")}
-    assert named >= set(ENTRIES)
+    assert names_in(EACH) == set(ENTRIES)
+
+
+def test_every_parameter_of_the_registry_is_drawn():
+    known = {
+        (e.name, n): values_of(n, kind) for e in ENTRIES.values() for n, kind in parameters_of(e.make).items()
+    }
+    assert [which for which, values in known.items() if not values] == []
+    assert set(VALUES) <= {name for _, name in known}
+    for way in (way for name in ENTRIES for way in ways(name)):
+        parse_policy(way)
+
+
+# -- what used to be wrong --------------------------------------------------------------------------------
+
+
+def test_one_policy_does_not_block_the_head_for_another():
+    """pack(consolidate=require) refuses two GPUs on two nodes; spread takes them, whoever looked before."""
+    held = {"a": {"n0": 3}, "b": {"n1": 3}}
+    jobs = [Job("a", 0.0, 3, 90.0), Job("b", 0.0, 3, 90.0), Job("head", 0.0, 2, 90.0)]
+    view = snapshot_of(nodes_of(4, 4), jobs, held, 1.0)
+    assert parse_policy("pack(consolidate=require)").decide(view).changes == {}
+    on_fork, live = (plan_of(parse_policy("fifo+spread"), each)[0] for each in (view.fork(), view))
+    assert live == on_fork
+    assert [job_id for job_id, _ in live] == ["head"]
+
+
+REMEMBER = [
+    "gavel(round_s=30)",
+    "gavel(objective=ftf,round_s=30)",
+    "sia(round_s=20)",
+    "ftf",
+    "las(threshold_gpu_s=50:400)",
+    "srtf+doubling(mode=explore,explore_s=20)",
+    "srtf+optimus(mode=learn,explore_s=20)",
+]
+
+
+@pytest.mark.parametrize("policy", REMEMBER)
+def test_what_a_policy_remembers_of_jobs_survives_a_file(policy, tmp_path):
+    """These go by what happened before: time on each GPU type, contention, service, speeds and losses."""
+    chosen, draw, changes = parse_policy(policy), Random(7), 0
+    for _, view in moments(random_scene(draw, TYPED), chosen, draw, lambda number: number % 4 == 3, most=40):
+        expected = plan_of(chosen, view)
+        assert plan_of(parse_policy(policy), through_a_file(view, tmp_path / "s.json")) == expected
+        changes += len(expected[0])
+    assert changes
+
+
+def test_a_fit_is_kept_for_the_losses_that_it_was_made_of():
+    """Another job of the same name tells other losses, but as many, and the last one is the same."""
+    yard = Yard(uniform_cluster(1, 8), lambda snapshot: Plan())
+    for start_s, first in ((0.0, 10.0), (100.0, 1.2)):
+        yard.handle(JobSubmitted(start_s, Job("a", start_s, 1, 1000.0, min_gpus=1, max_gpus=4)))
+        for k in range(12):
+            loss = 1.0 + (first - 1.0) / (k + 1) if k < 11 else 1.0
+            yard.handle(ProgressReported(start_s + k + 1, "a", 999.0 - k, loss))
+        view = yard.snapshot(start_s + 50.0)
+        live, on_fork = (Learned(each, losses=True).left.tolist() for each in (view, view.fork()))
+        assert live == on_fork
+        yard.handle(JobCancelled(start_s + 60.0, "a"))
+
+
+# -- impure stages are found out --------------------------------------------------------------------------
+
+
+class Counting(Pack):
+    """Goes by how often it was asked."""
+
+    asked = 0
+
+    def find(self, request, free, nodes, seed):
+        self.asked += 1
+        return super().find(request, free, nodes, seed) if self.asked % 3 else None
+
+
+class Keeping(Fifo):
+    """Turns the line round if it has looked before."""
+
+    def heads(self, snapshot):
+        return iter([snapshot.table.records[row] for row in self.rank(snapshot).tolist()])
+
+    def rank(self, snapshot):
+        rows = super().rank(snapshot)
+        return rows[::-1] if snapshot.caches.setdefault(self, snapshot.now_s) != snapshot.now_s else rows
+
+
+class Writing(Fifo):
+    """Lets time fly for those that it ranks."""
+
+    def heads(self, snapshot):
+        for record in super().heads(snapshot):
+            record.attained += 50.0
+            snapshot.table.changed.entries.append(record)
+            yield record
+
+
+class Numbering(Fifo):
+    """Goes by something that no file knows: how many changes there have been."""
+
+    def heads(self, snapshot):
+        heads = list(super().heads(snapshot))
+        return reversed(heads) if snapshot.version > 20 else iter(heads)
+
+
+class Lending(Proportional):
+    """Hands out plans that it goes on writing."""
+
+    def __init__(self):
+        self.plan = {}
+
+    def share(self, snapshot, changes):
+        self.plan.clear()
+        self.plan.update(changes)
+        return self.plan
+
+
+@pytest.mark.parametrize(
+    ("stage", "make", "kinds"),
+    [
+        ("place", Counting, [look.FORK, look.NEW]),
+        ("order", Keeping, [look.FORK, look.DROPPED]),
+        ("order", Writing, [look.LEFT_ALONE]),
+        ("order", Numbering, [look.FORK, look.FILE]),
+        ("tune", Lending, [look.OWNED]),
+    ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else None,
+)
+def test_impure_stages_are_found_out(stage, make, kinds, monkeypatch, tmp_path):
+    monkeypatch.setitem(ENTRIES, "impure", Entry("impure", (stage,), make, "not a function of the snapshot"))
+    looks = looked_at("impure", "fifo+spread", tmp_path, range(0, 40, 2))
+    assert {found.partition(":")[0] for found in looks.found} >= set(kinds)
+
+
+def test_a_policy_that_leaves_traces_for_others_is_found_out(monkeypatch, tmp_path):
+    monkeypatch.setitem(ENTRIES, "impure", Entry("impure", ("order",), Writing, "writes to the records"))
+    looks = looked_at("las", "impure", tmp_path, range(0, 40, 2))
+    assert {found.partition(":")[0] for found in looks.found} >= {look.LEFT_ALONE, look.LOOKED}

@@ -71,7 +71,8 @@ def _adopt(yard: Yard, spec: SnapshotSpec, books: BooksEntry) -> None:
         job, numbers = entry.job, entry.record
         assert numbers is not None
         type_index = yard.nodes.type_index[job.gpu_type] if job.gpu_type else -1
-        record = Record(job, numbers["seq"], type_index, yard.speed.work(job), job.arrival_s, numbers["met"])
+        arrived_s = numbers.get("arrived_s", job.arrival_s)
+        record = Record(job, numbers["seq"], type_index, yard.speed.work(job), arrived_s, numbers["met"])
         record.remaining, record.since = numbers["remaining"], numbers["since_s"]
         record.attained, record.executed = numbers["attained"], numbers["executed"]
         record.saved, record.run_since_s = numbers["saved"], numbers["run_since_s"]
@@ -97,7 +98,9 @@ def answer(spec: SnapshotSpec, policy: Policy, ask: Callable[[Snapshot], Plan]) 
     yard, decide = restore(spec)
     decide.ask, now_s = ask, spec.now_s
     why = policy.decide(yard.snapshot(now_s), explain=True).why  # the same decision once more: it is pure
-    predicted = {i.job_id: i for i in _settle(yard, yard.handle(DecisionDue(now_s)), now_s)}
+    started = _settle(yard, yard.handle(DecisionDue(now_s)), now_s)
+    started += _settle(yard, yard.start_pending(now_s), now_s)
+    predicted = {i.job_id: i for i in started}
     plan = {
         job_id: describe(yard, job_id, allocation, predicted.get(job_id), now_s)
         for job_id, allocation in sorted(yard.target.items(), key=lambda item: yard.records[item[0]].seq)

@@ -70,8 +70,10 @@ def _shares(allocation: Allocation, names: Mapping[str, str]) -> dict[str, Any]:
 def _numbers(view: Snapshot, record: Record) -> dict[str, Any]:
     seen = view.observed.record(record.job_id)
     first = {} if record.first_start_s is None else {"first_start_s": record.first_start_s}
+    rate = {"rate": record.rate} if record.given else {}
     return {
         "seq": record.seq,
+        "arrived_s": record.arrival_s,
         "remaining": record.remaining,
         "since_s": record.since,
         "given_since_s": record.given_since,
@@ -84,5 +86,6 @@ def _numbers(view: Snapshot, record: Record) -> dict[str, Any]:
         "preemptions": record.preemptions,
         "trained_with": record.trained_with,
         **first,
+        **rate,
         **seen,
     }

@@ -118,9 +118,18 @@ class Yard(Carrier):
             self.waiting.add(record)
             return
         self._target(record, allocation, record.given_since)
+        record.rate = seen.get("rate", self.speed.rate(record.job, allocation))
+        if not record.rate:  # it was given GPUs that others still had to leave
+            self.pending[record.job_id] = None
+            return
         record.state, record.occupies = RUNNING, allocation
-        record.rate = self.speed.rate(record.job, allocation)
         self._runs = record.start = self._runs + 1
+
+    def start_pending(self, now_s: float) -> list[Instruction]:
+        """Start what was given GPUs before, as far as no job is still stopping there."""
+        self.out = []
+        self._start_pending(now_s)
+        return as_objects(self.out)
 
     def set_books(self, now_s: float, met: float, target: Sequence[str], said: Mapping[str, Any]) -> None:
         """Go on at a moment of an earlier life, after all its jobs were taken in."""

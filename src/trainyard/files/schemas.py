@@ -182,6 +182,8 @@ class RecordEntry(TypedDict):
     preemptions: CountFrom0
     trained_with: CountFrom0
     first_start_s: NotRequired[AtLeastZero]
+    arrived_s: NotRequired[AtLeastZero]  # when it was submitted; its own arrival_s, if that is not said
+    rate: NotRequired[AtLeastZero]  # samples/s since since_s; 0: it has been given GPUs but has not started
     ran: NotRequired[list[FourNumbers]]  # workers, servers; seconds and samples at this size
     losses: NotRequired[list[TwoNumbers]]  # samples done, loss
     type_s: NotRequired[list[AtLeastZero]]  # seconds on each GPU type

@@ -113,7 +113,7 @@ class Learned(Beliefs):
                 samples, told = snapshot.observed.losses(job.job_id, loss, float(done[row]))
                 if told.size:
                     epoch = loss.epoch_samples if loss is not None else float(samples[0])
-                    self.left[row] = self._left(job.job_id, samples, told, epoch, float(done[row]))
+                    self.left[row] = self._left(samples, told, epoch, float(done[row]))
 
     def curve(self, row: int) -> Floats:
         """Fit what was seen."""
@@ -142,12 +142,12 @@ class Learned(Beliefs):
                 speeds[some] = _fit(job, rates).speed(gpus[some], servers[some])
         return speeds
 
-    def _left(self, job_id: str, samples: Floats, losses: Floats, epoch: float, done: float) -> float:
+    def _left(self, samples: Floats, losses: Floats, epoch: float, done: float) -> float:
         """Samples until the loss comes to rest; with too few losses to tell, some more epochs."""
         if len(losses) < LEAST_POINTS:
             return UNKNOWN_EPOCHS * epoch
         book: dict[object, int] = _book(self.snapshot, "losses")
-        key = job_id, len(losses), float(samples[-1]), float(losses[-1])
+        key = samples.tobytes(), losses.tobytes(), epoch
         epochs = book.get(key)
         if epochs is None:
             curve = fit_curve(samples / epoch, losses / float(losses.max()))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from conftest import checked
 from policy_cases import nodes_of, yard_of
+from stage_cases import ORDERS
 from trainyard.core import yard as core
 from trainyard.core.events import (
     DecisionDue,
@@ -25,20 +26,15 @@ from trainyard.model.job import Job
 from trainyard.policy.choose import lines as line
 from trainyard.policy.choose.lines import Lines, lines_of
 from trainyard.policy.grammar import parse_policy
-from trainyard.policy.order.by_key import KeyOrder
+from trainyard.policy.order.by_key import KeyOrder, SteadyOrder
 from trainyard.policy.order.las import Las
 from trainyard.policy.order.srtf import Srtf
 from trainyard.state import journal
 from yard_cases import SLOW, STALLS, STEPS, Driven
 
-ORDERS = (
-    "srtf",
-    "srsf",
-    "las",
-    "las(threshold_gpu_s=40:400)",
-    "las(threshold_s=30)",
-    "tiresias(threshold_gpu_s=60)",
-)
+# Every order of the registry under which jobs stand in line.
+IN_LINE = [way for way in ORDERS if isinstance(parse_policy(way).order, SteadyOrder)]
+IN_LINE += ["las(threshold_s=30)"]
 
 
 # Jobs that are level with each other but for their submission, which is in the last bits of their keys.
@@ -70,7 +66,7 @@ def workloads(draw):
     return [Job(f"j{i}", float(at), gpus, float(length)) for i, (at, gpus, length) in enumerate(rows)]
 
 
-@pytest.mark.parametrize("name", ORDERS)
+@pytest.mark.parametrize("name", IN_LINE)
 @settings(max_examples=25, deadline=None)
 @example(jobs=LEVEL, round_s=7.0, restart_s=0.0, few=1)
 @given(workloads(), st.sampled_from([None, 7.0]), st.sampled_from([0.0, 5.0]), st.sampled_from([1, 8]))
@@ -143,7 +139,7 @@ class InLine(Driven):
         assert sorted(record.seq for _, _, record in stands) == sorted(r.seq for r in snapshot.table.records)
 
 
-@pytest.mark.parametrize("name", ORDERS)
+@pytest.mark.parametrize("name", IN_LINE)
 @settings(max_examples=40, deadline=None)
 @given(
     STEPS,

@@ -7,7 +7,9 @@ from itertools import product
 
 import pytest
 
-from conftest import ORDERS, checked
+from conftest import checked
+from stage_cases import ORDERS, TUNES
+from stage_cases import SIZES as EVERY_SIZE
 from trainyard.core.events import DecisionDue
 from trainyard.core.yard import Yard
 from trainyard.errors import InputError
@@ -17,19 +19,7 @@ from trainyard.model.profile import Compute, Demand, Profile, Sync, Tables
 from trainyard.model.zoo import zoo_profile
 from trainyard.policy.grammar import parse_policy
 
-SIZES = [
-    "drf",
-    "doubling",
-    "doubling(mode=explore,explore_s=30)",
-    "optimus",
-    "lookahead",
-    "steepest",
-    "optimus(mode=learn,explore_s=30)",
-    "smd",
-    "smd(solver=milp,charge=used)",
-    "smd(solver=frieze-clarke,utility=inverse)",
-]
-TUNES = ["proportional", "greedy", "tune", "opt"]
+SIZES = [size for size in EVERY_SIZE if size != "fixed"]
 SERVED = Profile(batch=64, compute=Compute(0.01, {"GPU": 0.002}), sync=Sync("ps", gradient_mb=80.0))
 APART = replace(SERVED, worker=Demand(1.0, 8.0), server=Demand(1.0, 4.0))
 PUSHED = replace(
@@ -96,7 +86,7 @@ def test_orders_that_never_preempt_stop_nobody(size):
         assert result.summary()["preemptions"] == 0
 
 
-@pytest.mark.parametrize("size", ["drf", "doubling", "optimus", "lookahead", "smd"])
+@pytest.mark.parametrize("size", SIZES)
 def test_a_strict_order_lets_nobody_pass(size):
     """A stream of small jobs does not hold up the large one behind the first of them."""
     small = [Job(f"s{i}", 10.0 * i, 1, 300.0, min_gpus=1, max_gpus=2) for i in range(40)]

@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
-from conftest import ORDERS, checked
+from conftest import checked
+from stage_cases import ORDERS, PLACES
 from trainyard.core.events import DecisionDue, JobSubmitted
 from trainyard.core.validate import validate
 from trainyard.core.yard import Yard
@@ -33,7 +34,6 @@ from trainyard.policy.tune.synergy.share_out import Seat, speed_at, squeeze
 FAST = settings(max_examples=60, deadline=None)
 SLOW = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 SIZES = ["fixed", "fixed", "drf"]
-PLACES = ["pack", "pack(consolidate=require)", "spread", "tetris", "random"]
 STAGES = ["+".join(stages) for stages in product(ORDERS, SIZES, PLACES)]
 TYPES = {"V100": GpuType("V100", 1.0), "K80": GpuType("K80", 0.25)}
 SENSITIVE = ["alexnet", "resnet18", "resnet50", "mobilenet", "shufflenet", "m5"]

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from conftest import ORDERS, PROFILES, checked
+from conftest import PROFILES, checked
 from market_cases import feasible, made, optimum, total_s
+from stage_cases import ORDERS, TUNES, ways
 from trainyard.cli.output import jobs_csv
 from trainyard.model.cluster import Cluster, GpuType, Node
 from trainyard.model.job import Job
@@ -21,11 +22,11 @@ from trainyard.policy.types.market.menus import Lists, all_configs, shared_menu
 from trainyard.policy.types.market.prices import trade
 from trainyard.sim.failures import Failure
 
-STAGES = ["market", "market(engine=category)", "market(samples=16)", "market(fair=1.5)", "market(beta=0.5)"]
+STAGES = [*ways("market"), "market(beta=0.5)"]
 POLICIES = [
     *STAGES,
-    *("+".join(two) for two in product([*ORDERS, "srsf"], STAGES)),
-    *("+".join(two) for two in product(STAGES, ["tune", "opt", "greedy"])),
+    *("+".join(two) for two in product(ORDERS, STAGES)),
+    *("+".join(two) for two in product(STAGES, TUNES)),
 ]
 QUICK = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 TYPES = {"V100": GpuType("V100", 1.0), "P100": GpuType("P100", 0.6), "K80": GpuType("K80", 0.25)}
