@@ -10,8 +10,6 @@ from trainyard.model.allocation import Allocation, Plan, Share
 from trainyard.model.cluster import Cluster, GpuType, Node
 from trainyard.model.job import Job
 from trainyard.model.rules import Rules
-from trainyard.policy.choose.reselect import Reselection
-from trainyard.policy.choose.starts import Starts
 from trainyard.policy.draft import Draft
 from trainyard.policy.grammar import parse_policy
 from trainyard.state.snapshot import Snapshot
@@ -72,12 +70,10 @@ def snapshot_of(
     return yard_of(cluster, jobs, held, **rules).snapshot(now_s)
 
 
-def drafted(
-    make: Callable[[Draft], Starts | Reselection], snapshot: Snapshot
-) -> dict[str, Allocation | None]:
+def drafted(choose: Callable[[Draft], None], snapshot: Snapshot) -> dict[str, Allocation | None]:
     """Run a choice on a draft of the snapshot; return the changes. The room is lent, and given back."""
     draft, before = Draft(snapshot), room_of(snapshot)
-    make(draft).run()
+    choose(draft)
     changes = draft.close()
     assert room_of(snapshot) == before
     return changes

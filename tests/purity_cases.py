@@ -191,7 +191,7 @@ Written = tuple[list[tuple[str, Any]], float, dict[str, Any]]
 
 def written(plan: Plan) -> Written:
     """All that a plan says, in its order."""
-    changes, wake_s, notes = plan
+    changes, wake_s, notes, _ = plan
     return [(job_id, a and a.shares) for job_id, a in changes.items()], wake_s, dict(notes)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import pytest
 
@@ -46,7 +44,7 @@ def selection(stage, jobs, held=None, order="srtf", cluster=None):
 
 def changes(*args, **more):
     made = selection(*args, **more)
-    found = drafted(partial(Reselection, made.policy), made.snapshot)
+    found = drafted(lambda draft: Reselection(made.policy, draft).run(), made.snapshot)
     return {name: None if a is None else dict(a.workers) for name, a in found.items()}
 
 
@@ -171,6 +169,7 @@ def test_a_share_has_to_do_where_the_chosen_gpus_never_come_with_more():
     cluster = Cluster("c", nodes, TYPES)
     stage, order = Settled(a=(0, 1)), parse_policy("srtf").order
     policy = Policy(order=order, size=stage, tune=Greedy())
-    found = drafted(partial(Reselection, policy), snapshot_of(cluster, [job("a", 1, profile=hungry)]))
+    snapshot = snapshot_of(cluster, [job("a", 1, profile=hungry)])
+    found = drafted(lambda draft: Reselection(policy, draft).run(), snapshot)
     (share,) = found["a"].shares
     assert (share.node, share.gpus, share.cpus) == ("k0", 1, 2.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -33,7 +32,7 @@ def selection(policy, cluster, jobs, held=None, now_s=0.0, **rules):
 
 def changes(policy, *args, **more):
     chosen = parse_policy(policy) if isinstance(policy, str) else policy
-    found = drafted(partial(Reselection, chosen), snapshot_of(*args, **more))
+    found = drafted(lambda draft: Reselection(chosen, draft).run(), snapshot_of(*args, **more))
     return {name: None if a is None else dict(a.workers) for name, a in found.items()}
 
 

@@ -45,10 +45,7 @@ class Realisation:
             if failed is not None and failed[row]:
                 continue
             if not self._put(row, choice):
-                if draft.why is not None:
-                    draft.why[self.table.jobs[row].job_id] = found_no_place(
-                        self.policy, draft, self.table.records[row]
-                    )
+                found_no_place(self.policy, draft, self.table.records[row])
                 alike = self._alike(row)
                 failed = alike if failed is None else failed | alike
         return failed

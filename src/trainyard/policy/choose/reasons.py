@@ -8,8 +8,13 @@ from trainyard.policy.stages import Stages
 from trainyard.state.record import Record
 
 
-def found_no_place(policy: Stages, draft: Draft, record: Record) -> Refusal:
-    """Return the refusal of a job that the place stage found no nodes for."""
+def found_no_place(policy: Stages, draft: Draft, record: Record) -> None:
+    """Note that the place stage found no nodes for a job, if somebody asked and it is not for want of GPUs."""
+    if draft.why is not None and _needs(policy, record) <= _free(draft, record.type_index):
+        draft.why[record.job_id] = _no_place(policy, draft, record)
+
+
+def _no_place(policy: Stages, draft: Draft, record: Record) -> Refusal:
     particular = record.job.particular or not policy.tune.by_gpus
     said = "with the CPUs and memory that it needs" if particular else "where it could use them"
     free = _free(draft, record.type_index)
@@ -38,7 +43,7 @@ def _reason(policy: Stages, draft: Draft, record: Record) -> Refusal:
         return Refusal("behind", needs, record.job.gpu_type, free, ahead, head)
     if policy.size.refusal:
         return Refusal("size", needs, record.job.gpu_type, free, ahead, said=policy.size.refusal)
-    return found_no_place(policy, draft, record)
+    return _no_place(policy, draft, record)
 
 
 def _needs(policy: Stages, record: Record) -> int:

@@ -28,8 +28,7 @@ def start_waiting(policy: Stages, draft: Draft) -> None:
             break  # it found no place, and nothing became free since
         found = draft.start(policy, record) if record.gpus <= left else None
         if found is None:
-            if draft.why is not None and record.gpus <= left:
-                draft.why[record.job_id] = found_no_place(policy, draft, record)
+            found_no_place(policy, draft, record)
             if fill == "easy":
                 _fill(policy, draft, order.rank(snapshot)[len(draft.changes) + 1 :], record, left)
             elif not draft.changes:
@@ -56,8 +55,7 @@ def _fill(policy: Stages, draft: Draft, rows: Ints, head: Record | None, left: i
         found = draft.try_(policy.place, request) if record.gpus <= left else None
         if found is None:
             hopeless.add(asked)
-            if draft.why is not None and record.gpus <= left:
-                draft.why[record.job_id] = found_no_place(policy, draft, record)
+            found_no_place(policy, draft, record)
         elif reserved is not None and not reserved.allows(record, found):
             draft.take_back()
             if draft.why is not None and head is not None:
