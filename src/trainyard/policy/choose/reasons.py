@@ -9,7 +9,7 @@ from trainyard.state.record import Record
 
 
 def found_no_place(policy: Stages, draft: Draft, record: Record) -> None:
-    """Note that the place stage found no nodes for a job, if somebody asked and GPUs are not what it lacks."""
+    """Note that the place stage found no nodes for a job, if somebody asked and it does not lack GPUs."""
     if draft.why is not None and _needs(policy, record) <= _free(draft, record.type_index):
         draft.why[record.job_id] = _no_place(policy, draft, record)
 
