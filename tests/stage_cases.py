@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from trainyard.policy.parameters import bare, parameters_of
 from trainyard.policy.registry import ENTRIES, STAGES, Entry, Stage
+from trainyard.policy.types.by_type import ByType
 
 # Stages that do more than one thing, or that need other numbers to matter in a small workload.
 WAYS: dict[str, tuple[str, ...]] = {
@@ -60,20 +61,21 @@ def ways(name: str) -> tuple[str, ...]:
     return WAYS.get(name, (name,))
 
 
-def every(*stages: Stage) -> list[str]:
-    """Return all that fills exactly these stages, in each of its ways."""
-    return [way for entry in ENTRIES.values() if entry.stages == stages for way in ways(entry.name)]
+def every(stage: Stage, typed: bool = False) -> list[str]:
+    """Return all that fills a stage, in each of its ways; sizes that choose GPU types too only if `typed`."""
+    entries = [e for e in ENTRIES.values() if stage in e.stages and issubclass(e.make, ByType) == typed]
+    return [way for entry in entries for way in ways(entry.name)]
 
 
 ORDERS, SIZES, PLACES, TUNES = every("order"), every("size"), every("place"), every("tune")
-JOINT = every("size", "place")
+TYPED = every("size", typed=True)
 # Every stage, beside others that show what it does.
 EACH = [
     *ORDERS,
     *(f"srtf+{size}" for size in SIZES),
     *(f"las+{place}" for place in PLACES),
     *(f"srtf+{tune}" for tune in TUNES),
-    *JOINT,
+    *TYPED,
 ]
 
 

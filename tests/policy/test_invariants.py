@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from conftest import APART, PROFILES, checked
-from stage_cases import JOINT, ORDERS, PLACES, SIZES, TUNES, names_in
+from stage_cases import ORDERS, PLACES, SIZES, TUNES, TYPED, names_in
 from trainyard.cli.output import jobs_csv
 from trainyard.files.job_check import check_jobs
 from trainyard.model.cluster import Cluster, GpuType, Node
@@ -21,8 +21,8 @@ from trainyard.sim.failures import Failure
 from trainyard.state.lifecycle import State
 
 STAGED = ["+".join(stages) for stages in product(ORDERS, SIZES, PLACES, TUNES)]
-JOINED = [*JOINT, *("+".join(stages) for stages in product(["fifo", "srtf", "ftf"], JOINT))]
-KINDS = [STAGED, STAGED, STAGED, STAGED, JOINED]
+BY_TYPE = ["+".join(stages) for stages in product(["fifo", "srtf", "ftf"], TYPED, PLACES, TUNES)]
+KINDS = [STAGED, STAGED, STAGED, STAGED, [*TYPED, *BY_TYPE]]
 SLOW = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 TYPES = {"V100": GpuType("V100", 1.0), "K80": GpuType("K80", 0.25)}
 
