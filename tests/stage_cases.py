@@ -68,14 +68,14 @@ def every(stage: Stage, typed: bool = False) -> list[str]:
 
 
 ORDERS, SIZES, PLACES, TUNES = every("order"), every("size"), every("place"), every("tune")
-TYPED = every("size", typed=True)
+BY_TYPE = every("size", typed=True)
 # Every stage, beside others that show what it does.
 EACH = [
     *ORDERS,
     *(f"srtf+{size}" for size in SIZES),
     *(f"las+{place}" for place in PLACES),
     *(f"srtf+{tune}" for tune in TUNES),
-    *TYPED,
+    *BY_TYPE,
 ]
 
 

@@ -12,7 +12,7 @@ import pytest
 import purity_cases as look
 from policy_cases import nodes_of, snapshot_of
 from purity_cases import PLAIN, TYPED, Looks, look_at_a_run, moments, plan_of, random_scene, through_a_file
-from stage_cases import EACH, TYPED, VALUES, names_in, random_policy, values_of, ways
+from stage_cases import BY_TYPE, EACH, VALUES, names_in, random_policy, values_of, ways
 from trainyard.core.events import JobCancelled, JobSubmitted, ProgressReported
 from trainyard.core.yard import Yard
 from trainyard.errors import InputError
@@ -45,7 +45,7 @@ def random_policies(count):
 def looked_at(policy, other, tmp_path, numbers=(4, 9)):
     """Look at a simulated run on one GPU type, and at a live one on two, by then with jobs that wait."""
     looks = Looks(policy, other, tmp_path / "snapshot.json")
-    jobs = 5 if names_in([policy]) & names_in(TYPED) else 10  # these solve programs, again and again
+    jobs = 5 if names_in([policy]) & names_in(BY_TYPE) else 10  # these solve programs, again and again
     for shape, live in ((PLAIN, False), (TYPED, True)):
         draw = Random(f"{policy} {live}")
         look_at_a_run(
