@@ -250,17 +250,12 @@ POLICY_CASES = {
     "stage twice": (f"{POLICY} srtf+pack+las", {}, ["'srtf' and 'las' both fill the order stage", "one"]),
     "preset and its stage": (f"{POLICY} easy+srtf", {}, ["'easy' and 'srtf' both fill the order stage"]),
     "preset with parameters": (f"{POLICY} easy(x=1)", {}, ["'easy' takes no parameters", "fifo(fill=easy)"]),
-    "market with a place": (
-        f"{POLICY} market+pack",
-        {},
-        ["'market' and 'pack' both fill the place stage", "one"],
-    ),
     "market with a size": (
         f"{POLICY} market+fixed",
         {},
         ["'market' and 'fixed' both fill the size stage", "one"],
     ),
-    "two joint stages": (
+    "two sizes by type": (
         f"{POLICY} market+gavel",
         {},
         ["'market' and 'gavel' both fill the size stage", "one"],
