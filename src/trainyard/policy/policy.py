@@ -64,6 +64,8 @@ class Policy:
                 notes = self._choose(draft)
             finally:
                 changes = draft.close()
+        elif not (self._shares or self._wakes):
+            return UNCHANGED
         if self._shares and (changes or self.tune.retunes):
             changes = self.tune.share(snapshot, changes)
         if not (changes or notes or self._wakes):
