@@ -11,7 +11,6 @@ from trainyard.model.cluster import Cluster, GpuType, Node
 from trainyard.model.job import Job
 from trainyard.model.rules import Rules
 from trainyard.policy.choose.reselect import Reselection
-from trainyard.policy.choose.starts import Starts
 from trainyard.policy.draft import Draft
 from trainyard.policy.grammar import parse_policy
 from trainyard.state.snapshot import Snapshot
@@ -73,11 +72,12 @@ def snapshot_of(
 
 
 def drafted(
-    make: Callable[[Draft], Starts | Reselection], snapshot: Snapshot
+    choose: Callable[[Draft], Reselection | None], snapshot: Snapshot
 ) -> dict[str, Allocation | None]:
     """Run a choice on a draft of the snapshot; return the changes. The room is lent, and given back."""
     draft, before = Draft(snapshot), room_of(snapshot)
-    make(draft).run()
+    if (selection := choose(draft)) is not None:
+        selection.run()
     changes = draft.close()
     assert room_of(snapshot) == before
     return changes

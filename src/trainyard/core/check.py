@@ -31,7 +31,7 @@ def check_plan(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) -> 
 
 
 def plain_start(snapshot: Snapshot, job_id: str, allocation: Allocation | None) -> Record | None:
-    """Return the job if it waits and may start with this, a plain share of one node; None if that is not sure.
+    """Return the job if it waits and may start with this, a plain share of one node; None if not sure.
 
     It is the common case, looked at more quickly: free GPUs say that there is room for their shares, too.
     """

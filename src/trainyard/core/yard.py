@@ -145,13 +145,12 @@ class Yard(Carrier):
         type_index = self.nodes.type_index[job.gpu_type] if job.gpu_type else -1
         record = Record(job, seq, type_index, self.speed.work(job), now, view.met)
         table.add(record)
-        come = (now, job_id, None, SUBMITTED, "submitted", None, now, job_id, SUBMITTED, WAITING, "accepted", None)
-        self.story.append(come)
+        append = self.story.append
+        append((now, job_id, None, SUBMITTED, "submitted", None))
+        append((now, job_id, SUBMITTED, WAITING, "accepted", None))
         self.waiting.add(record)
 
-    def finish(
-        self, now: float, record: Record, state: State = DONE, cause: str = "ended by itself"
-    ) -> None:
+    def finish(self, now: float, record: Record, state: State = DONE, cause: str = "ended by itself") -> None:
         """A job is over, well or badly."""
         job_id, before, view = record.job_id, record.state, self._view
         if state not in AFTER[before]:

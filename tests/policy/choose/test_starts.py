@@ -9,7 +9,7 @@ import pytest
 from policy_cases import drafted, nodes_of, snapshot_of, two_types, yard_of
 from trainyard.core.events import DecisionDue, JobSubmitted
 from trainyard.model.job import Job
-from trainyard.policy.choose.starts import Starts
+from trainyard.policy.choose.starts import start_waiting
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.place.pack import Pack
 from trainyard.policy.policy import Policy
@@ -24,7 +24,7 @@ def started(policy, cluster, jobs, held=None):
 
 
 def starts(policy, snapshot):
-    return drafted(partial(Starts, policy), snapshot)
+    return drafted(partial(start_waiting, policy), snapshot)
 
 
 IN_TURN = [job("a", 2), job("b", 4), job("c", 1), job("d", 2), job("e", 1)]
