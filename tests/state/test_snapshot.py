@@ -253,7 +253,7 @@ def test_a_snapshot_counts_what_is_placed_and_what_is_given_back():
     assert counts() == (4, 2)
     for event in (NodeFailed(6.0, "f"), NodeRepaired(7.0, "f")):
         yard.handle(event)
-    assert counts() == (6, 4)
+    assert counts() == (8, 4)
 
 
 def test_every_change_of_a_job_is_a_new_version():

@@ -31,25 +31,21 @@ def check_plan(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) -> 
 
 
 def plain_start(snapshot: Snapshot, job_id: str, allocation: Allocation | None) -> Record | None:
-    """Return the job if it waits, may start with this, and this is as requested, proportional, on one node.
+    """Return the job if it waits and may start with this, a plain share of one node; None if not sure.
 
-    That is the common case, looked at more quickly. None says nothing: ask `check_plan`.
+    It is the common case, looked at more quickly: free GPUs say that there is room for their shares, too.
     """
     record = snapshot.table.of.get(job_id)
     if record is None or record.given or allocation is None or (at := allocation.at) < 0:
         return None
-    free, profile = snapshot.free, record.job.profile
-    _, gpus, _, cpus, memory_gb = allocation.shares[0]
-    if (
-        gpus == record.gpus
-        and gpus <= free.gpus[at]
-        and cpus <= free.cpus[at] + CPUS_GB
-        and memory_gb <= free.memory_gb[at] + CPUS_GB
-        and (record.type_index < 0 or record.type_index == snapshot.nodes.type_of[at])
+    free, gpus, type_index, profile = snapshot.free, record.gpus, record.type_index, record.job.profile
+    sure = (
+        allocation.gpus == gpus <= free.gpus[at]
+        and free.plain
+        and (type_index < 0 or type_index == snapshot.nodes.type_of[at])
         and (profile is None or not profile.apart)
-    ):
-        return record
-    return None
+    )
+    return record if sure else None
 
 
 Left = dict[int, list[float]]  # node -> GPUs, CPUs and GB of memory that are left of it

@@ -29,7 +29,6 @@ class Change:
         return f"{self.time_s:.3f} s: {self.job_id} {self.after.value}{where} ({self.cause})"
 
 
-Cells = tuple[float | str | State | Allocation | None, ...]  # of one row after the other
 Row = tuple[float, str, State | None, State, str, Allocation | None]
 WIDTH: Final = 6  # cells of a row
 BLOCK: Final = 65_536  # rows that are packed together
@@ -47,7 +46,7 @@ class Story:
         self._cells: list[Any] = []  # of the latest rows, one cell after the other
         self._causes: list[str] = []
         self._cause_codes: dict[str, int] = {}
-        self.append: Callable[[Cells], None] = self._cells.extend
+        self.append: Callable[[Row], None] = self._cells.extend
 
     def pack(self) -> None:
         """Pack the latest rows if there are many."""

@@ -146,28 +146,17 @@ class Yard(Carrier):
         job_id = job.job_id
         if job_id in self.records:
             raise TrainyardError(f"job {job_id} is active already")
-        view = self._view
-        if now != view.now_s:
-            self._meet(now)
+        view, table = self._view, self.table
+        if now != view.now_s:  # as `_meet` does
+            view.met += len(table.records) * (now - view.now_s)
+            view.now_s = now
         self._seq = seq = self._seq + 1
         type_index = self.nodes.type_index[job.gpu_type] if job.gpu_type else -1
         record = Record(job, seq, type_index, self.speed.work(job), now, view.met)
-        self.table.add(record)
-        come = (
-            now,
-            job_id,
-            None,
-            SUBMITTED,
-            "submitted",
-            None,
-            now,
-            job_id,
-            SUBMITTED,
-            WAITING,
-            "accepted",
-            None,
-        )
-        self.story.append(come)
+        table.add(record)
+        append = self.story.append
+        append((now, job_id, None, SUBMITTED, "submitted", None))
+        append((now, job_id, SUBMITTED, WAITING, "accepted", None))
         self.waiting.add(record)
 
     def finish(self, now: float, record: Record, state: State = DONE, cause: str = "ended by itself") -> None:
@@ -183,13 +172,14 @@ class Yard(Carrier):
             self.waiting.remove(record)
         if record.stopping:
             self._vacate(record)
-        if now != view.now_s:
-            self._meet(now)
-        lived = now - record.arrival_s
-        met = (view.met - record.met) / lived if lived > 0 else float(len(self.table))
+        table, lived = self.table, now - record.arrival_s
+        if now != view.now_s:  # as `_meet` does
+            view.met += len(table.records) * (now - view.now_s)
+            view.now_s = now
+        met = (view.met - record.met) / lived if lived > 0 else float(len(table))
         crowding = record.gpus * met / self._all_gpus
         self.out.append((ENDED, record, state, now, record.ideal_s * (crowding if crowding > 1.0 else 1.0)))
-        self.table.remove(record)
+        table.remove(record)
         job = record.job
         if self._several_types or job.least_gpus != job.most_gpus:
             view.observed.forget(job_id)
@@ -362,7 +352,6 @@ class Yard(Carrier):
 
     def _target(self, record: Record, allocation: Allocation, now: float) -> None:
         self.target[record.job_id] = allocation
-        self._view.given += 1
         if (at := allocation.at) >= 0:
             _, gpus, _, cpus, memory_gb = allocation.shares[0]
             self.free.add(at, -gpus, -cpus, -memory_gb)

@@ -50,8 +50,7 @@ class Draft:
 
     def start(self, policy: Stages, record: Record) -> Allocation | None:
         """Let a waiting job start as requested, if there is a place for it."""
-        request = policy.tune.request(self.view, record.job, record.gpus, record.type_index)
-        return self.try_(policy.place, request)
+        return self.try_(policy.place, self.request(policy, record))
 
     def try_(self, place: Place, request: Request) -> Allocation | None:
         """Give the job what it asks for, if the place stage finds nodes for it."""

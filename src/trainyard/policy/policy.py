@@ -82,6 +82,8 @@ class Policy:
                     stage.improve(snapshot, draft)
             finally:
                 changes = draft.close()
+        elif not self._wakes:
+            return UNCHANGED
         if not (changes or notes or why or self._wakes):
             return UNCHANGED
         if not self._wakes:

@@ -152,7 +152,7 @@ class Simulator:
                     self._note_levels(at)
 
     def _arrive(self, at: float) -> float:
-        """Hand in all jobs that come at this moment; a decision starts them. Return when the next comes."""
+        """Hand in all jobs that come now, which only a decision starts; return when the next comes."""
         i, submit = self._next_arrival, self.yard.submit
         while True:
             submit(at, self.jobs[i])

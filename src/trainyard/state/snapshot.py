@@ -43,7 +43,6 @@ class Snapshot:
     rules: Rules = field(default_factory=Rules)
     observed: Observed = field(default_factory=Observed)
     freed: int = 0  # rises whenever a job gives something back, or a node comes or goes
-    given: int = 0  # rises whenever a job is given something
     said: Mapping[str, Any] = field(default_factory=dict)  # notes of the last plan that had any
     # What stages keep between decisions to be quicker; without it they decide the same.
     caches: dict[object, Any] = field(default_factory=dict)
@@ -55,7 +54,7 @@ class Snapshot:
     @property
     def placed(self) -> int:
         """A number that rises with every change of the target, and when a node comes or goes."""
-        return self.freed + self.given
+        return 2 * self.freed + len(self.target)  # who gives something back may make the target shorter
 
     @property
     def version(self) -> int:

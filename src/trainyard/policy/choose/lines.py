@@ -19,7 +19,7 @@ from trainyard.state.snapshot import Snapshot
 if TYPE_CHECKING:
     from trainyard.policy.order.by_key import SteadyOrder
 
-FEW = 4  # running jobs, the last of the ranking, that are in question at first
+FEW = 4  # running jobs of each line, the last ones, that are in question at first
 Stand = tuple[float, int, Record]  # key or token, submission, job
 Heads = list[tuple[Stand, int, int]]  # a heap of the first of each line, its GPUs, its place in line
 EVERYBODY = float("-inf")
@@ -88,35 +88,28 @@ class Lines:
             few *= 4
 
     def _late(self, now_s: float, first: float, few: int) -> tuple[list[Stand], float]:
-        """Return some running jobs that come after the first waiting one, as many or all, by their keys.
+        """Return running jobs that come after the first waiting one, by their keys: a few of each line.
 
-        The number is the pivot: the keys of all others are not larger, and the keys of these are.
+        The number is the pivot: the keys of these are larger, and the keys of all others are not.
         """
-        bound_of, key_of = self.order.bound, self.order.key_of
+        bound_of, key_of, pivot = self.order.bound, self.order.key_of, EVERYBODY
         late: list[Stand] = []
-        tails = [
-            (-bound_of(name, line[-1][0], now_s), i, name, line, len(line) - 1)
-            for i, (name, line) in enumerate(self.running.items())
-            if line
-        ]
-        heapify(tails)
-        while tails:
-            bound, i, name, line, at = tails[0]
-            if -bound < first:
-                break
-            if len(late) >= few:
-                return sorted([run for run in late if run[0] > -bound]), -bound
-            _, seq, record = line[at]
-            key = key_of(record, now_s)
-            if key >= first:
-                late.append((key, seq, record))
-            if at:
-                at -= 1
-                heapreplace(tails, (-bound_of(name, line[at][0], now_s), i, name, line, at))
-            else:
-                heappop(tails)
+        for name, line in self.running.items():
+            enough = len(late) + few
+            for token, seq, record in reversed(line):
+                bound = bound_of(name, token, now_s)
+                if bound < first or bound <= pivot:
+                    break
+                if len(late) >= enough:
+                    pivot = bound
+                    break
+                key = key_of(record, now_s)
+                if key >= first:
+                    late.append((key, seq, record))
+        if pivot > EVERYBODY:
+            late = [run for run in late if run[0] > pivot]
         late.sort()
-        return late, EVERYBODY
+        return late, pivot
 
 
 def _walk(

@@ -36,7 +36,20 @@ class Sjf(Order):
         return ranked
 
 
-class Srtf(SteadyOrder):
+class ByEnd(SteadyOrder):
+    """An order by what is left: running jobs stand by their ends."""
+
+    def bound(self, line: Hashable, token: float, now_s: float) -> float:
+        """Return what the key would be without a stall; what rounding may add is allowed for."""
+        if line is None:
+            return token * UP
+        left = token - now_s
+        if line:
+            left *= 2.0 ** (cast(int, line) / STEPS)
+        return (left * UP if left > 0 else 0.0) + PART * abs(now_s)
+
+
+class Srtf(ByEnd):
     """Shortest remaining time first."""
 
     def key(self, snapshot: Snapshot) -> Floats:
@@ -55,12 +68,8 @@ class Srtf(SteadyOrder):
         """Running jobs stand by their ends, one line for all whose keys fall about equally fast."""
         return _line(record, record.reference_rate)
 
-    def bound(self, line: Hashable, token: float, now_s: float) -> float:
-        """Return what the key would be without a stall."""
-        return _bound(cast(int, line), token, now_s)
 
-
-class Srsf(SteadyOrder):
+class Srsf(ByEnd):
     """Smallest remaining service (GPU-time) first."""
 
     def key(self, snapshot: Snapshot) -> Floats:
@@ -80,10 +89,6 @@ class Srsf(SteadyOrder):
         """Running jobs stand by their ends, one line for all whose keys fall about equally fast."""
         return _line(record, record.reference_rate / record.gpus)
 
-    def bound(self, line: Hashable, token: float, now_s: float) -> float:
-        """Return what the key would be without a stall."""
-        return _bound(cast(int, line), token, now_s)
-
 
 def _line(record: Record, per_key: float) -> tuple[int | None, float]:
     """The line of a running job, and when it will end; of one that makes no progress, its key.
@@ -96,13 +101,3 @@ def _line(record: Record, per_key: float) -> tuple[int | None, float]:
     if not rate > 0:
         return None, record.remaining / per_key
     return ceil(STEPS * log2(rate / per_key)), record.since + record.remaining / rate
-
-
-def _bound(line: int | None, token: float, now_s: float) -> float:
-    """No key of the line is larger; what rounding may add is allowed for."""
-    if line is None:
-        return token * UP
-    left = token - now_s
-    if line:
-        left *= 2.0 ** (line / STEPS)
-    return (left * UP if left > 0 else 0.0) + PART * abs(now_s)
