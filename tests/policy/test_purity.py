@@ -214,7 +214,7 @@ def test_the_command_draws_new_stages_and_tells_by_its_exit_code(make, code, mon
     monkeypatch.setattr(stage_cases, "ENTRIES", known)
     monkeypatch.setattr(stage_cases, "STAGES", ("order",))
     monkeypatch.setitem(ENTRIES, "drawn", known["drawn"])
-    monkeypatch.setattr(sys, "argv", ["purity.py", "--seed", "3", "--combinations", "4"])
+    monkeypatch.setattr(sys, "argv", ["purity.py", "--seed", "3", "--combinations", "2"])
     monkeypatch.setattr(sys, "path", sys.path.copy())
     assert run_path(str(COMMAND))["main"]() == code
     out = capsys.readouterr().out
