@@ -17,6 +17,7 @@ import tempfile
 import time
 import traceback
 from collections import Counter
+from hashlib import sha256
 from pathlib import Path
 from random import Random
 
@@ -43,6 +44,7 @@ def main() -> int:
     refused: Counter[str] = Counter()
     differences: list[str] = []
     policies: list[str] = []
+    digest = sha256()
     moments = changes = decisions = 0
     with tempfile.TemporaryDirectory() as folder:
         for number in numbers:
@@ -56,6 +58,7 @@ def main() -> int:
                 print(f"DIFFERS ({repeat}) {found}", flush=True)
             policies += [looks.policy, looks.other]
             compared += looks.compared
+            digest.update("\n".join(looks.plans).encode())
             decisions += looks.decisions
             changes += looks.changes
     drawn = f"{len(names_in(policies))} of {len(ENTRIES)} stages"
@@ -65,6 +68,7 @@ def main() -> int:
     for kind, count in compared.items():
         print(f"  {kind:<45}{count:>7,}")
     print(f"  {'all':<45}{compared.total():>7,}")
+    print(f"digest of all plans, the same in every process: {digest.hexdigest()[:16]}")
     print(f"{len(differences)} differences, {time.process_time():.0f} s of CPU")
     return 1 if differences else 0
 

@@ -257,6 +257,7 @@ class Looks:
     decisions: int = 0
     changes: int = 0  # moments at which something was to be changed
     found: list[str] = field(default_factory=list)
+    plans: list[str] = field(default_factory=list)  # of both, at every moment
     _plan: tuple[Plan, Written] | None = None
 
     def __post_init__(self) -> None:
@@ -285,6 +286,7 @@ class Looks:
         self._compare(FILE, plan_of(self.first, read), expected, where)
         self._compare(OTHER_FILE, plan_of(self.second, read), alone, where)
         self._plan = plan, expected
+        self.plans.append(repr((alone, expected)))
         self.decisions += 11
         self.changes += bool(plan.changes)
         if drop:

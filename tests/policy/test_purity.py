@@ -5,11 +5,15 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from random import Random
+from runpy import run_path
 
 import pytest
 
 import purity_cases as look
+import stage_cases
 from policy_cases import nodes_of, snapshot_of
 from purity_cases import PLAIN, TYPED, Looks, look_at_a_run, moments, plan_of, random_scene, through_a_file
 from stage_cases import BY_TYPE, EACH, VALUES, names_in, random_policy, values_of, ways
@@ -27,6 +31,7 @@ from trainyard.policy.registry import ENTRIES, Entry
 from trainyard.policy.tune.proportional import Proportional
 from trainyard.state.beliefs import Learned
 
+COMMAND = Path(__file__).resolve().parents[2] / "bench" / "purity.py"
 OTHERS = ["fifo+spread", "pack(consolidate=require)", "tiresias", "srtf+tune"]
 
 
@@ -200,3 +205,18 @@ def test_a_policy_that_leaves_traces_for_others_is_found_out(monkeypatch, tmp_pa
     monkeypatch.setitem(ENTRIES, "impure", Entry("impure", ("order",), Writing, "writes to the records"))
     looks = looked_at("las", "impure", tmp_path, range(0, 40, 2))
     assert {found.partition(":")[0] for found in looks.found} >= {look.LEFT_ALONE, look.LOOKED}
+
+
+@pytest.mark.parametrize(("make", "code"), [(Fifo, 0), (Numbering, 1)])
+def test_the_command_draws_new_stages_and_tells_by_its_exit_code(make, code, monkeypatch, capsys):
+    """Only this stage is left to be drawn; what differs is named with the options that repeat it."""
+    known = {"drawn": Entry("drawn", ("order",), make, "new")}
+    monkeypatch.setattr(stage_cases, "ENTRIES", known)
+    monkeypatch.setattr(stage_cases, "STAGES", ("order",))
+    monkeypatch.setitem(ENTRIES, "drawn", known["drawn"])
+    monkeypatch.setattr(sys, "argv", ["purity.py", "--seed", "3", "--combinations", "2"])
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    assert run_path(str(COMMAND))["main"]() == code
+    out = capsys.readouterr().out
+    assert f"policies) of 1 of {len(ENTRIES)} stages" in out
+    assert ("DIFFERS (--seed 3 --only" in out) == bool(code)
