@@ -79,10 +79,10 @@ def test_the_share_that_goes_with_a_gpu():
 
 
 def test_a_proportional_allocation_is_made_once():
-    three = TABLE.proportional((2, 3))
+    three = TABLE.proportional[2, 3]
     assert three == Allocation((Share("v1", 3, 0, 4.5, 187.5),))
-    assert TABLE.proportional((2, 3)) is three
-    assert TABLE.proportional((0, 3)) == Allocation((Share("v0", 3, 0, 9.0, 187.5),))
+    assert TABLE.proportional[2, 3] is three
+    assert TABLE.proportional[0, 3] == Allocation((Share("v0", 3, 0, 9.0, 187.5),))
 
 
 def test_workers_by_type():

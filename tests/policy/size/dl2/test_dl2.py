@@ -90,7 +90,7 @@ def test_weights_by_path_are_those_by_name(tmp_path):
     assert (tmp_path / "own.safetensors").read_bytes() == shipped()["paper"].read_bytes()
     snapshot, ranked = moment()
     one, other = (
-        parse_policy(text).size.shapes(snapshot, ranked)
+        parse_policy(text).size.shapes(snapshot, ranked).shapes
         for text in ("dl2", f"dl2(weights={tmp_path / 'own.safetensors'})")
     )
     np.testing.assert_array_equal(one.gpus, other.gpus)
@@ -185,8 +185,8 @@ def test_several_actions_at_once_are_the_best_of_different_jobs_up_to_stop():
 def test_a_policy_that_was_used_can_be_sent_to_another_process():
     snapshot, ranked = moment()
     policy = parse_policy("dl2")
-    before = policy.size.shapes(snapshot, ranked)
-    after = pickle.loads(pickle.dumps(policy)).size.shapes(snapshot, ranked)
+    before = policy.size.shapes(snapshot, ranked).shapes
+    after = pickle.loads(pickle.dumps(policy)).size.shapes(snapshot, ranked).shapes
     np.testing.assert_array_equal(before.servers, after.servers)
 
 
