@@ -45,7 +45,7 @@ class Narrow(Order):
 class Nowhere(Place):
     def find(self, request, free, nodes, seed): return nodes.gone
 class Sizeless(Size):
-    def sizes(self, snapshot, ranked): return snapshot.nodes[0]
+    def shapes(self, snapshot, ranked): return snapshot.nodes[0]
 class Good(ScoreOrder):
     def score(self, job): return 1
 """

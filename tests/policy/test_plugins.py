@@ -39,7 +39,7 @@ Silent.__doc__ = None
 
 class Both(Size, Place):
     """Size and place."""
-    def sizes(self, snapshot, ranked):
+    def shapes(self, snapshot, ranked):
         return None
     def find(self, request, free, nodes, seed):
         return None

@@ -178,10 +178,10 @@ class Lending(Proportional):
     def __init__(self):
         self.plan = {}
 
-    def share(self, snapshot, changes):
+    def improve(self, snapshot, draft):
         self.plan.clear()
-        self.plan.update(changes)
-        return self.plan
+        self.plan.update(draft.changes)
+        draft.changes = self.plan
 
 
 @pytest.mark.parametrize(

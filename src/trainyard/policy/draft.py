@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trainyard.model.allocation import Allocation
 from trainyard.model.refusal import Refusal
-from trainyard.policy.stages import Place, Request, Stages
+from trainyard.policy.stages import Changes, Place, Request, Stages
 from trainyard.state.record import Record
 from trainyard.state.room import Room
 from trainyard.state.snapshot import Snapshot
@@ -82,10 +82,10 @@ class Draft:
         self._latest = None
         self.changes = {}
 
-    def rewrite(self, changes: dict[str, Allocation | None]) -> None:
+    def rewrite(self, changes: Changes) -> None:
         """Put other changes in place of all; their room is not counted any more, only checked in the end."""
         self.undo()
-        self.changes = changes
+        self.changes = dict(changes)
 
     def close(self) -> dict[str, Allocation | None]:
         """Return the changes, and the room as it was."""
