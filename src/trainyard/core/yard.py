@@ -330,8 +330,8 @@ class Yard(Carrier):
         job_id, given = record.job_id, record.given
         allocation = self.target.pop(job_id)
         if (at := allocation.at) >= 0:
-            _, gpus, _, cpus, memory_gb = allocation.shares[0]
-            self.free.add(at, gpus, cpus, memory_gb)
+            share = allocation.shares[0]
+            self.free.add(at, given, share.cpus, share.memory_gb)
         else:
             self.free.give(self.nodes.index, allocation.shares)
             if record.special:
@@ -352,16 +352,16 @@ class Yard(Carrier):
 
     def _target(self, record: Record, allocation: Allocation, now: float) -> None:
         self.target[record.job_id] = allocation
+        record.given = given = allocation.gpus
         if (at := allocation.at) >= 0:
-            _, gpus, _, cpus, memory_gb = allocation.shares[0]
-            self.free.add(at, -gpus, -cpus, -memory_gb)
+            share = allocation.shares[0]
+            self.free.add(at, -given, -share.cpus, -share.memory_gb)
         else:
             self.free.take(self.nodes.index, allocation.shares)
             if not self.nodes.is_proportional(allocation):
                 record.special = True
                 self._special += 1
                 self.free.plain = False
-        record.given = given = allocation.gpus
         if given != record.gpus:
             self.table.resized += 1
         record.given_since = now

@@ -49,8 +49,14 @@ class Draft:
         return policy.tune.request(self.view, record.job, record.gpus, record.type_index)
 
     def start(self, policy: Stages, record: Record) -> Allocation | None:
-        """Let a waiting job start as requested, if there is a place for it."""
-        return self.try_(policy.place, self.request(policy, record))
+        """Let a waiting job start as requested, if there is a place for it: `try_` without a detour."""
+        view, room = self.view, self._room if self._latest is None else self.room
+        request = policy.tune.request(view, record.job, record.gpus, record.type_index)
+        allocation = policy.place.find(request, room, view.nodes, view.rules.seed)
+        if allocation is not None:
+            self._latest = request, allocation
+            self.changes[record.job_id] = allocation
+        return allocation
 
     def try_(self, place: Place, request: Request) -> Allocation | None:
         """Give the job what it asks for, if the place stage finds nodes for it."""

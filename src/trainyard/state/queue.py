@@ -24,11 +24,9 @@ class Queue:
         return len(self._entries) - self._first
 
     def __iter__(self) -> Iterator[Record]:
-        return self._rest() if self._first else iter(self._entries)
-
-    def _rest(self) -> Iterator[Record]:
-        for i in range(self._first, len(self._entries)):
-            yield self._entries[i]
+        rest = iter(self._entries)
+        rest.__setstate__(self._first)  # type: ignore[attr-defined]  # a generator takes longer to begin
+        return rest
 
     def head(self) -> Record:
         """Return the first of all; there must be one."""
