@@ -36,8 +36,8 @@ START = "from trainyard.cli.main import run; run()"
 
 # Runs that differ on purpose: name -> why.
 EXPECTED: dict[str, str] = {
-    "rings/las+doubling(mode=explore,*": "the first trial of a job ends when it has lasted long enough, not a restart later",
-    "rings/srtf+optimus(mode=learn)*": "speeds are those fitted to all that was seen, not to what an earlier decision saw",
+    "rings/las+doubling(mode=explore,explore_s=60)+tune": "the first trial ends when it has lasted long enough",
+    "rings/srtf+optimus(mode=learn)": "speeds are fitted to all that was seen, not to what a decision before saw",
 }
 
 # Workload -> its jobs file, its cluster, and options that go with it.
