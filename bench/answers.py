@@ -36,8 +36,8 @@ START = "from trainyard.cli.main import run; run()"
 
 # Runs that differ on purpose: name -> why.
 EXPECTED: dict[str, str] = {
-    "rings/las+doubling(mode=explore,explore_s=60)+tune": "the first trial ends when it has lasted long enough",
-    "rings/srtf+optimus(mode=learn)": "speeds are fitted to all that was seen, not to what a decision before saw",
+    "rings/las+doubling(mode=explore,explore_s=60)+tune": "the first trial ends in time",
+    "rings/srtf+optimus(mode=learn)": "speeds are fitted to all that was seen so far",
 }
 
 # Workload -> its jobs file, its cluster, and options that go with it.
