@@ -65,8 +65,8 @@ def plan(snapshot: SnapshotSpec | AnyPath, policy: Policy | str = "fifo") -> dic
     """Take one decision on a snapshot and return it as `plan --json` prints it; nothing is executed."""
     spec = snapshot if isinstance(snapshot, SnapshotSpec) else load_snapshot(snapshot, known_models())
     chosen = _policy(policy)
-    timed = TimedPolicy(chosen)
-    found = answer(spec, chosen, timed)
+    timed = TimedPolicy(chosen, explain=True)
+    found = answer(spec, timed)
     notes = {"notes": dict(found.notes)} if found.notes else {}
     return {"plan": found.plan, "waiting": found.waiting, "decision_ms": timed.spent_s[-1] * 1e3, **notes}
 

@@ -10,7 +10,6 @@ from trainyard.core.instructions import Instruction, Retune, Start, Stop
 from trainyard.core.yard import Yard
 from trainyard.files.snapshot import SnapshotJob, SnapshotSpec
 from trainyard.model.allocation import Allocation, Plan
-from trainyard.policy.policy import Policy
 from trainyard.state.record import Record
 from trainyard.state.snapshot import Snapshot
 
@@ -24,15 +23,12 @@ class Replaceable:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.ask: Callable[[Snapshot], Plan] | None = None
-        self.notes: Mapping[str, Any] = {}
 
     def __call__(self, snapshot: Snapshot) -> Plan:
         """Return the fixed plan until there is a policy to ask."""
-        if self.ask is None:
-            return self.plan
-        plan = self.ask(snapshot)
-        self.notes = plan.notes
-        return plan
+        if self.ask is not None:
+            self.plan = self.ask(snapshot)
+        return self.plan
 
 
 class Answer(NamedTuple):
@@ -93,11 +89,10 @@ def _set_progress(yard: Yard, entry: SnapshotJob) -> None:
         record.remaining = entry.remaining_s * record.reference_rate
 
 
-def answer(spec: SnapshotSpec, policy: Policy, ask: Callable[[Snapshot], Plan]) -> Answer:
-    """Ask for a decision of the policy on a snapshot and describe the outcome."""
+def answer(spec: SnapshotSpec, ask: Callable[[Snapshot], Plan]) -> Answer:
+    """Ask for a decision on a snapshot, one that says why jobs wait, and describe the outcome."""
     yard, decide = restore(spec)
     decide.ask, now_s = ask, spec.now_s
-    why = policy.decide(yard.snapshot(now_s), explain=True).why  # the same decision once more: it is pure
     started = _settle(yard, yard.handle(DecisionDue(now_s)), now_s)
     started += _settle(yard, yard.start_pending(now_s), now_s)
     predicted = {i.job_id: i for i in started}
@@ -105,8 +100,8 @@ def answer(spec: SnapshotSpec, policy: Policy, ask: Callable[[Snapshot], Plan]) 
         job_id: describe(yard, job_id, allocation, predicted.get(job_id), now_s)
         for job_id, allocation in sorted(yard.target.items(), key=lambda item: yard.records[item[0]].seq)
     }
-    waiting = {job_id: str(refusal) for job_id, refusal in why.items()} | _to_come(spec)
-    return Answer(plan, waiting, decide.notes)
+    waiting = {job_id: str(refusal) for job_id, refusal in decide.plan.why.items()} | _to_come(spec)
+    return Answer(plan, waiting, decide.plan.notes)
 
 
 def _to_come(spec: SnapshotSpec) -> dict[str, str]:
@@ -126,6 +121,11 @@ def _settle(yard: Yard, instructions: list[Instruction], now_s: float) -> list[S
     return started
 
 
+def _end_s(record: Record, now_s: float) -> float:
+    """When a running job ends if nothing changes."""
+    return max(now_s, record.since) + record.remaining_at(now_s) / record.rate
+
+
 def describe(
     yard: Yard, job_id: str, allocation: Allocation, change: Start | Retune | None, now_s: float
 ) -> dict[str, object]:
@@ -142,5 +142,5 @@ def describe(
             for s in allocation.shares
         },
         "samples_per_s": record.rate,
-        "finish_s": change.finish_s if change is not None else now_s + record.remaining / record.rate,
+        "finish_s": _end_s(record, now_s) if change is None else change.finish_s,
     }

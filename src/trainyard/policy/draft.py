@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from trainyard.errors import PlanError
 from trainyard.model.allocation import Allocation
 from trainyard.model.refusal import Refusal
 from trainyard.policy.stages import Changes, Place, Request, Stages
 from trainyard.state.record import Record
 from trainyard.state.room import Room
 from trainyard.state.snapshot import Snapshot
+
+GIVEN_OR_TAKEN = {-1: "given: there are not so many", 1: "taken back: it does not have so many"}
 
 
 class Draft:
@@ -36,13 +39,23 @@ class Draft:
             self._latest = None
             if request.cpus_per_gpu is not None or request.memory_per_gpu is not None:
                 self._room.plain = False  # from now on a free GPU does not mean that its share is free
-            self._add(allocation, -1)
+            self._add(request.job.job_id, allocation, -1)
         return self._room
 
     def release(self, job_id: str) -> None:
-        """Take back what a job has."""
-        self._add(self.view.target[job_id], 1)
-        self.changes[job_id] = None
+        """Take back what a job has, or was given in this draft."""
+        changes, target = self.changes, self.view.target
+        if self._latest is not None and self._latest[0].job.job_id == job_id:
+            self.take_back()
+            return
+        held = changes[job_id] if job_id in changes else target[job_id]
+        if held is None:
+            raise PlanError(f"job {job_id} has nothing any more that could be taken back")
+        self._add(job_id, held, 1)
+        if job_id in target:
+            changes[job_id] = None
+        else:
+            del changes[job_id]
 
     def request(self, policy: Stages, record: Record) -> Request:
         """Return what a job asks the place stage for, to run as requested."""
@@ -75,8 +88,11 @@ class Draft:
     def take_back(self) -> None:
         """Undo the latest try."""
         assert self._latest is not None
-        del self.changes[self._latest[0].job.job_id]
-        self._latest = None
+        job_id, self._latest = self._latest[0].job.job_id, None
+        if job_id in self.view.target:
+            self.changes[job_id] = None  # as it was released before
+        else:
+            del self.changes[job_id]
 
     def undo(self) -> None:
         """Undo everything."""
@@ -89,9 +105,16 @@ class Draft:
         self.changes = {}
 
     def rewrite(self, changes: Changes) -> None:
-        """Put other changes in place of all; their room is not counted any more, only checked in the end."""
+        """Put other changes in place of all."""
         self.undo()
         self.changes = dict(changes)
+        for job_id in changes:
+            if job_id in self.view.target:
+                self._add(job_id, self.view.target[job_id], 1)
+        for job_id, allocation in changes.items():
+            if allocation is not None:
+                self._add(job_id, allocation, -1)
+                self._room.plain &= self.view.nodes.is_proportional(allocation)
 
     def close(self) -> dict[str, Allocation | None]:
         """Return the changes, and the room as it was."""
@@ -100,10 +123,13 @@ class Draft:
             self.undo()
         return changes
 
-    def _add(self, allocation: Allocation, sign: int) -> None:
+    def _add(self, job_id: str, allocation: Allocation, sign: int) -> None:
         room, index, before = self._room, self.view.nodes.index, self._before
         for node, gpus, _, cpus, memory_gb in allocation.shares:
-            i = index[node]
+            i = index.get(node, -1)
+            # What a stage made up must not spoil the room that is only lent.
+            if i < 0 or not 0 <= room.gpus[i] + sign * gpus < len(room.levels):
+                raise PlanError(f"job {job_id}: {gpus} GPUs of node {node} cannot be {GIVEN_OR_TAKEN[sign]}")
             if i not in before:
                 before[i] = room.gpus[i], room.cpus[i], room.memory_gb[i]
             room.add(i, sign * gpus, sign * cpus, sign * memory_gb)

@@ -19,7 +19,7 @@ from trainyard.model.allocation import Plan
 from trainyard.model.arrays import Ints
 from trainyard.model.refusal import Refusal
 from trainyard.policy.choose.in_line import start_all, swap
-from trainyard.policy.choose.reasons import refuse_rest
+from trainyard.policy.choose.reasons import reasons
 from trainyard.policy.choose.reselect import Reselection
 from trainyard.policy.choose.selection import Selection
 from trainyard.policy.choose.starts import start_waiting
@@ -75,11 +75,10 @@ class Policy:
             draft = Draft(self.tune.ground(snapshot) if self._grounds else snapshot, explain)
             try:
                 notes = self._choose(draft)
-                if explain:
-                    refuse_rest(self, draft)
-                    why = draft.why or NOBODY_ASKED
                 for stage in self._improvers:
                     stage.improve(snapshot, draft)
+                if explain:
+                    why = reasons(self, draft)
             finally:
                 changes = draft.close()
         elif not self._wakes:

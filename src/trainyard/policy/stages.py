@@ -86,6 +86,10 @@ class Size(Stage, ABC):
     def shapes(self, snapshot: Snapshot, ranked: Ints) -> Chosen:
         """Return the shape of each ranked row, within the capacity of the cluster."""
 
+    def needs(self, job: Job) -> int:
+        """Return the fewest GPUs that it would let the job run with."""
+        return job.least_gpus
+
     def smaller(self, job: Job, gpus: int) -> Iterator[int]:
         """Yield sizes to try where there is no room for the chosen one, in steps of an eighth."""
         while gpus > job.least_gpus:

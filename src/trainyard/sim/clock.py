@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from operator import attrgetter
 from time import perf_counter
 from typing import Any
@@ -45,6 +45,9 @@ OUTCOMES = {
 }
 
 
+VOID = 1000  # so many may stay there
+
+
 class Simulator:
     """Runs one policy over one list of jobs."""
 
@@ -75,6 +78,7 @@ class Simulator:
         self._progress = progress
         self._watcher = watcher
         self._heap: list[Entry] = [NEVER]
+        self._void = 0  # entries of runs that were stopped, about
         self._pushed = 0
         self._wake = 0  # number of the policy's latest wish to be asked again
         self._arrivals = [*(job.arrival_s for job in self.jobs), math.inf]
@@ -238,9 +242,18 @@ class Simulator:
                 if self._round_s is None and do[2] < math.inf:
                     self._push(do[2], WAKE, None, self._wake)
             elif what == STOP:
+                self._void += 1
+                if self._void > VOID and 2 * self._void > len(self._heap):
+                    self._clear_heap()
                 yard.stopped(self.now_s, do[1])
                 if yard.out:
                     self._carry_out()
+
+    def _clear_heap(self) -> None:
+        """Take out the ends of runs that were stopped: most of the heap, if jobs take turns."""
+        self._heap[:] = [e for e in self._heap if not isinstance(e[3], Record) or e[3].start == e[4]]
+        heapify(self._heap)
+        self._void = 0
 
     def _push(self, at: float, what: int, who: Failure | str | None, run: int = 0) -> None:
         heappush(self._heap, (at, what, self._pushed, who, run))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from time import perf_counter
 
 import numpy as np
@@ -25,8 +26,10 @@ CELLS = 16_384  # that are packed together
 class TimedPolicy:
     """Asks a policy; notes how long each answer took, and which of them a learned policy left to another."""
 
-    def __init__(self, policy: Policy) -> None:
-        self._decide = policy.decide
+    def __init__(self, policy: Policy, explain: bool = False) -> None:
+        self._decide: Callable[[Snapshot], Plan] = (
+            partial(policy.decide, explain=True) if explain else policy.decide
+        )
         self.spent_s: list[float] = []
         self.left_to: Counter[str] = Counter()  # decisions by the stage that took them instead
 

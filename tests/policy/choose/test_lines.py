@@ -101,11 +101,16 @@ def walked(order, snapshot):
 
 
 def check_bounds(order, lines, now_s):
-    """No job has a larger key than the bound of any that stands behind it in its line."""
+    """No job has a larger key than the bound of any with no smaller a measure, in whatever line."""
+    runs = []
     for name, stands in lines.running.items():
-        keys = [order.key_of(record, now_s) for _, _, record in stands]
-        for i, (token, _, _) in enumerate(stands):
-            assert max(keys[: i + 1]) <= order.bound(name, token, now_s)
+        pace, drift = order.motion(name)
+        measures = [pace * (token + drift * now_s) for token, _, _ in stands]
+        assert measures == sorted(measures)
+        runs += [(m, order.key_of(record, now_s)) for m, (_, _, record) in zip(measures, stands, strict=True)]
+    for measure, key in runs:
+        assert max(other for m, other in runs if m <= measure) <= order.bound(measure, now_s)
+        assert min(m for m, other in runs if other >= key) >= order.least(key, now_s)
 
 
 class InLine(Driven):

@@ -32,6 +32,7 @@ class Lines:
         self.order = order
         self.waiting: dict[int, list[Stand]] = {}  # by GPUs
         self.running: dict[Hashable, list[Stand]] = {}  # by how their keys change
+        self._motions: dict[Hashable, tuple[float, float]] = {}  # of the lines of running jobs
         self._stands: dict[Record, tuple[list[Stand], Stand]] = {}
         self._read = -1
 
@@ -66,6 +67,7 @@ class Lines:
             line = self.running.get(name)
             if line is None:
                 line = self.running[name] = []
+                self._motions[name] = self.order.motion(name)
         else:
             token = self.order.waiting_key(record)
             line = self.waiting.get(record.gpus)
@@ -92,22 +94,28 @@ class Lines:
 
         The number is the pivot: the keys of these are larger, and the keys of all others are not.
         """
-        bound_of, key_of, pivot = self.order.bound, self.order.key_of, EVERYBODY
-        late: list[Stand] = []
+        order, motions, cut = self.order, self._motions, EVERYBODY
+        least = order.least(first, now_s)
+        last: list[tuple[float, Record]] = []
         for name, line in self.running.items():
-            enough = len(late) + few
-            for token, seq, record in reversed(line):
-                bound = bound_of(name, token, now_s)
-                if bound < first or bound <= pivot:
+            pace, drift = motions[name]
+            moved, more = drift * now_s, few
+            for token, _, record in reversed(line):
+                measure = pace * (token + moved)
+                if measure < least or measure <= cut:
                     break
-                if len(late) >= enough:
-                    pivot = bound
+                if not more:
+                    cut = measure
                     break
+                last.append((measure, record))
+                more -= 1
+        pivot, key_of = EVERYBODY if cut == EVERYBODY else order.bound(cut, now_s), order.key_of
+        late: list[Stand] = []
+        for measure, record in last:
+            if measure > cut:
                 key = key_of(record, now_s)
-                if key >= first:
-                    late.append((key, seq, record))
-        if pivot > EVERYBODY:
-            late = [run for run in late if run[0] > pivot]
+                if key >= first and key > pivot:
+                    late.append((key, record.seq, record))
         late.sort()
         return late, pivot
 

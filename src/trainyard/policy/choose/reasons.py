@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from trainyard.model.arrays import Ints
 from trainyard.model.refusal import Refusal
 from trainyard.policy.draft import Draft
-from trainyard.policy.stages import Stages
+from trainyard.policy.stages import Shapes, Stages
 from trainyard.state.record import Record
 
 
@@ -21,33 +24,44 @@ def _no_place(policy: Stages, draft: Draft, record: Record) -> Refusal:
     return Refusal("place", _needs(policy, record), record.job.gpu_type, free, said=said)
 
 
-def refuse_rest(policy: Stages, draft: Draft) -> None:
+def given_nothing(policy: Stages, draft: Draft, ranked: Ints, shapes: Shapes) -> None:
+    """Note which jobs the size stage gave nothing, if somebody asked."""
+    if draft.why is not None:
+        for row in ranked[shapes.gpus == 0].tolist():
+            record = draft.view.table.records[row]
+            said = policy.size.refusal or "its size stage gives it nothing now"
+            draft.why[record.job_id] = Refusal("size", _needs(policy, record), record.job.gpu_type, said=said)
+
+
+def reasons(policy: Stages, draft: Draft) -> dict[str, Refusal]:
     """Say of every job that has to wait why, in the order in which the policy would serve them."""
-    changes, records = draft.changes, draft.view.table.records
-    told, draft.why = draft.why or {}, {}
-    for row in policy.order.rank(draft.view).tolist():
-        record = records[row]
+    changes, view, told = draft.changes, draft.view, draft.why or {}
+    ranked = [view.table.records[row] for row in policy.order.rank(view).tolist()]
+    why: dict[str, Refusal] = {}
+    for record in dict.fromkeys([*ranked, *view.waiting]):  # an order may leave some out
         job_id = record.job_id
         waits = changes[job_id] is None if job_id in changes else not record.given
         if waits:
-            draft.why[job_id] = told.get(job_id) or _reason(policy, draft, record)
+            why[job_id] = _reason(policy, draft, record, told.get(job_id), why)
+    return why
 
 
-def _reason(policy: Stages, draft: Draft, record: Record) -> Refusal:
-    assert draft.why is not None
+def _reason(
+    policy: Stages, draft: Draft, record: Record, told: Refusal | None, before: Mapping[str, Refusal]
+) -> Refusal:
     order, needs, free = policy.order, _needs(policy, record), _free(draft, record.type_index)
-    ahead, head = len(draft.why), next(iter(draft.why), "")
+    if told is not None and (told.kind != "size" or needs <= free):
+        return told
+    ahead, head = len(before), next(iter(before), "")
     if needs > free:
         return Refusal("room", needs, record.job.gpu_type, free, ahead)
     if ahead and order.fill == "strict" and not order.preemptive:
         return Refusal("behind", needs, record.job.gpu_type, free, ahead, head)
-    if policy.size.refusal:
-        return Refusal("size", needs, record.job.gpu_type, free, ahead, said=policy.size.refusal)
     return _no_place(policy, draft, record)
 
 
 def _needs(policy: Stages, record: Record) -> int:
-    return record.gpus if policy.size.whole_gangs else record.job.least_gpus
+    return policy.size.needs(record.job)
 
 
 def _free(draft: Draft, type_index: int) -> int:

@@ -12,6 +12,7 @@ from trainyard.policy.choose.by_type import as_settled
 from trainyard.policy.choose.fill import fill, fill_gangs
 from trainyard.policy.choose.pools import from_pools
 from trainyard.policy.choose.realise import Realisation
+from trainyard.policy.choose.reasons import given_nothing
 from trainyard.policy.choose.selection import Choice, Selection
 from trainyard.policy.draft import Draft
 from trainyard.policy.stages import Shapes, Stages
@@ -64,6 +65,7 @@ class Reselection:
             ranked = selection.ranked()  # 1. rank
             chosen = policy.size.shapes(self.snapshot, ranked)  # 2. shape
             self.notes = chosen.notes
+            given_nothing(policy, self.draft, ranked, chosen.shapes)
             choose = self.chooser(chosen.shapes)
             choice = choose(selection, ranked, chosen.shapes)  # 3. choose
         return self.realisation.place(choice)  # 4. realise

@@ -36,7 +36,8 @@ class SteadyOrder(KeyOrder):
     """A preemptive order under which jobs can stand in line: it answers for one job at a time.
 
     The key of a waiting job does not change. Running jobs whose keys change alike share a line, in which
-    they stand by a token that does not change: at any time, a larger token means no smaller a bound.
+    they stand by a token that does not change. What changes alike is their *measure*: at any time it is
+    pace x (token + drift x time), and the larger it is, the larger the key may be.
     """
 
     @abstractmethod
@@ -52,5 +53,13 @@ class SteadyOrder(KeyOrder):
         """Return the line and the token of a job that has GPUs."""
 
     @abstractmethod
-    def bound(self, line: Hashable, token: float, now_s: float) -> float:
-        """Return a number that no key of a job in this line with this token, or a smaller one, exceeds."""
+    def motion(self, line: Hashable) -> tuple[float, float]:
+        """Return the pace and the drift of a line."""
+
+    @abstractmethod
+    def bound(self, measure: float, now_s: float) -> float:
+        """Return a number that no key of a running job with this measure, or a smaller one, exceeds."""
+
+    @abstractmethod
+    def least(self, key: float, now_s: float) -> float:
+        """Return a measure below which running jobs have smaller keys than this."""

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Hashable
 from itertools import pairwise
 from math import inf
-from struct import pack, unpack
+from struct import Struct
 from typing import cast
 
 import numpy as np
@@ -23,6 +23,7 @@ from trainyard.state.record import Record
 from trainyard.state.snapshot import Snapshot
 
 C = Column
+as_float, as_int = Struct("<d"), Struct("<q")
 
 SEQ_BITS = 40  # level and seq make one exact key: no ties, one sort
 
@@ -87,7 +88,9 @@ class Las(SteadyOrder):
 
     def key_of(self, record: Record, now_s: float) -> float:
         """Return the same of one job."""
-        return (self._level(self._served(record, now_s)) << SEQ_BITS) + record.seq
+        spent = now_s - record.given_since
+        service = record.attained + record.given * spent if self.in_gpu_time else record.executed + spent
+        return (self._level(service) << SEQ_BITS) + record.seq
 
     def line(self, record: Record) -> tuple[Hashable, float]:
         """Service of running jobs grows in proportion to their GPUs, or all alike."""
@@ -95,16 +98,28 @@ class Las(SteadyOrder):
             return record.given, record.attained / record.given - record.given_since
         return 1, record.executed - record.given_since
 
-    def bound(self, line: Hashable, token: float, now_s: float) -> float:
-        """Return the end of the level that the job is in."""
-        service = max(cast(int, line) * (token + now_s), 0.0)
-        return self._level(service * (1 + PART) + PART * now_s) + 1 << SEQ_BITS
+    def motion(self, line: Hashable) -> tuple[float, float]:
+        """The measure is the service."""
+        return float(cast(int, line)), 1.0
+
+    def bound(self, measure: float, now_s: float) -> float:
+        """Return the end of the level that this service leads to."""
+        return self._level(max(measure, 0.0) * (1 + PART) + PART * now_s) + 1 << SEQ_BITS
+
+    def least(self, key: float, now_s: float) -> float:
+        """Return the service at which the level of the key begins."""
+        level = int(key) >> SEQ_BITS
+        if not self.queued:
+            begins: float = as_float.unpack(as_int.pack(level << DROPPED_BITS))[0]
+        else:
+            begins = self.limits_list[level // 2 - 1] if level > 1 else 0.0
+        return begins * (1 - PART) - PART * now_s
 
     def _level(self, service: float) -> int:
         """Return the level of a job that runs with this service."""
         if self.queued:
             return 2 * bisect_right(self.limits_list, service)
-        level: int = unpack("<q", pack("<d", service))[0] >> DROPPED_BITS
+        level: int = as_int.unpack(as_float.pack(service))[0] >> DROPPED_BITS
         return level
 
     def wake_s(self, snapshot: Snapshot, changes: Changes) -> float:

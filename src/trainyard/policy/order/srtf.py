@@ -18,6 +18,7 @@ from trainyard.state.snapshot import Snapshot
 
 C = Column
 UP = 1 + PART
+EVERYBODY = float("-inf")
 STEPS = 4  # lines of running jobs by the pace at which their keys fall: so many when it doubles
 
 
@@ -39,14 +40,17 @@ class Sjf(Order):
 class ByEnd(SteadyOrder):
     """An order by what is left: running jobs stand by their ends."""
 
-    def bound(self, line: Hashable, token: float, now_s: float) -> float:
-        """Return what the key would be without a stall; what rounding may add is allowed for."""
-        if line is None:
-            return token * UP
-        left = token - now_s
-        if line:
-            left *= 2.0 ** (cast(int, line) / STEPS)
-        return (left * UP if left > 0 else 0.0) + PART * abs(now_s)
+    def motion(self, line: Hashable) -> tuple[float, float]:
+        """The measure is what the key would be without a stall; it stays with who makes no progress."""
+        return (1.0, 0.0) if line is None else (2.0 ** (cast(int, line) / STEPS), -1.0)
+
+    def bound(self, measure: float, now_s: float) -> float:
+        """Return the measure; what rounding may add is allowed for."""
+        return (measure * UP if measure > 0 else 0.0) + PART * abs(now_s)
+
+    def least(self, key: float, now_s: float) -> float:
+        """Return the key, less what rounding may have added."""
+        return (key - PART * abs(now_s)) / UP if key > PART * abs(now_s) else EVERYBODY
 
 
 class Srtf(ByEnd):

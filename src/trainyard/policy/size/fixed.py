@@ -19,6 +19,10 @@ class Fixed(Size):
 
     whole_gangs: ClassVar[bool] = True
 
+    def needs(self, job: Job) -> int:
+        """Return what the job asks for."""
+        return job.gpus
+
     def smaller(self, job: Job, gpus: int) -> Iterator[int]:
         """Nothing else will do."""
         return iter(())

@@ -26,6 +26,7 @@ import numpy as np
 
 from trainyard.errors import InputError
 from trainyard.model.arrays import Floats, Ints
+from trainyard.model.job import Job
 from trainyard.model.tolerance import SHORT_SECONDS
 from trainyard.policy.types.by_type import ByType
 from trainyard.policy.types.options import Options, options_of
@@ -44,6 +45,10 @@ class AlloX(ByType):
         if not 0 < alpha <= 1:
             raise InputError(f"alpha is {alpha:g}; give a number above 0, and 1 at most")
         self.alpha = alpha
+
+    def needs(self, job: Job) -> int:
+        """Return the gang that the job asks for."""
+        return job.gpus
 
     def assign(self, snapshot: Snapshot, ranked: Ints, held: Ints, capacity: Ints) -> Ints:
         """Return what running jobs hold, and the gangs of those that start."""

@@ -25,6 +25,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints, Mask
+from trainyard.model.job import Job
 from trainyard.model.tolerance import FINE_SECONDS, ROUGH_PART, SAMPLES, SAMPLES_PER_S, SECONDS
 from trainyard.policy.types.options import Options, options_of
 from trainyard.policy.types.rounds import Rounds
@@ -47,6 +48,10 @@ class Gavel(Rounds):
     def __init__(self, objective: Objective = "max-min", round_s: float = 360.0) -> None:
         super().__init__(round_s)
         self.objective = objective
+
+    def needs(self, job: Job) -> int:
+        """Return the gang that the job asks for."""
+        return job.gpus
 
     def choose(self, snapshot: Snapshot, ranked: Ints, held: Ints, capacity: Ints, stay: Mask) -> Ints:
         """Return the gangs of this round."""

@@ -24,6 +24,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints, Mask
+from trainyard.model.job import Job
 from trainyard.model.tolerance import SECONDS
 from trainyard.policy.menus import Menu, menus_of
 from trainyard.policy.types.options import room_for
@@ -60,6 +61,10 @@ class Hadar(Rounds):
 
     def __init__(self, round_s: float = 360.0) -> None:
         super().__init__(round_s)
+
+    def needs(self, job: Job) -> int:
+        """Return the gang that the job asks for."""
+        return job.gpus
 
     def choose(self, snapshot: Snapshot, ranked: Ints, held: Ints, capacity: Ints, stay: Mask) -> Ints:
         """Return what each job buys."""

@@ -63,14 +63,14 @@ class SynergyTune(Tune):
 
     def improve(self, snapshot: Snapshot, draft: Draft) -> None:
         """Hand out CPUs and memory to all that will run."""
-        if not draft.changes and snapshot.caches.get(self) == snapshot.placed:
-            return  # nothing was to be changed then, and nothing came or went since
+        if not draft.changes and snapshot.caches.get(self) == snapshot.version:
+            return  # nothing was to be changed then, and nothing happened since
         occupants = Occupants(snapshot, draft.changes)
         self.tune(occupants)
         tuned = occupants.changes()
         draft.rewrite(tuned)
         if not tuned:
-            snapshot.caches[self] = snapshot.placed
+            snapshot.caches[self] = snapshot.version
 
     def tune(self, occupants: Occupants) -> None:
         """Set seats and places."""
