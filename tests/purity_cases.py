@@ -176,28 +176,32 @@ def _fail_or_repair(yard: Yard, now_s: float, draw: Random) -> None:
 
 
 def _report(yard: Yard, now_s: float, draw: Random) -> None:
-    """A running job says how far it is, and its loss; it is as far as was thought."""
+    """A running job says how far it is, mostly as far as was thought, and its loss."""
     running = [record for record in yard.table.records if record.rate > 0 and record.since < now_s]
     if running and draw.random() < 0.3:
         record = draw.choice(running)
         left = record.remaining_at(now_s)
+        if draw.random() < 0.3:
+            left = draw.uniform(left, record.total)
         yard.progress(now_s, record, left, 0.1 + left / record.total)
 
 
 # -- what is compared -------------------------------------------------------------------------------------
 
-Written = tuple[list[tuple[str, Any]], float, dict[str, Any]]
+Written = tuple[list[tuple[str, Any]], float, dict[str, Any], dict[str, Any]]
 
 
 def written(plan: Plan) -> Written:
     """All that a plan says, in its order."""
-    changes, wake_s, notes, _ = plan
-    return [(job_id, a and a.shares) for job_id, a in changes.items()], wake_s, dict(notes)
+    changes, wake_s, notes, why = plan
+    return [(job_id, a and a.shares) for job_id, a in changes.items()], wake_s, dict(notes), dict(why)
 
 
 def plan_of(policy: Policy, view: Snapshot) -> Written:
     """Decide, and write the plan down."""
-    return written(policy.decide(view))
+    plain, explained = written(policy.decide(view)), written(policy.decide(view, explain=True))
+    assert plain[:3] == explained[:3]  # asking why changes nothing
+    return explained
 
 
 def state_of(view: Snapshot) -> list[Any]:

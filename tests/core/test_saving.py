@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 
+import numpy as np
 import pytest
 
 from conftest import complaint_about
 from policy_cases import nodes_of, yard_of
-from trainyard.api import known_models
+from trainyard.api import known_models, plan
 from trainyard.core.events import DecisionDue, JobSubmitted
 from trainyard.core.restore import answer, restore
 from trainyard.core.saving import snapshot_record
 from trainyard.core.validate import validate
 from trainyard.core.yard import Yard
+from trainyard.errors import InputError
 from trainyard.files.snapshot import load_snapshot
 from trainyard.model.allocation import Allocation, Plan, Share
 from trainyard.model.cluster import Cluster, Node
@@ -102,7 +105,7 @@ def test_it_starts_when_it_is_asked_for_a_plan(tmp_path):
     view = moved_on("srtf", 10.0)
     path, policy = tmp_path / "s.json", parse_policy("srtf")
     path.write_text(json.dumps(snapshot_record(view)))
-    found = answer(load_snapshot(path, known_models()), policy, policy.decide)
+    found = answer(load_snapshot(path, known_models()), partial(policy.decide, explain=True))
     assert list(found.plan) == ["b"]
     assert found.plan["b"]["finish_s"] == 40.0
     assert sorted(found.waiting) == ["a", "c"]
@@ -158,3 +161,71 @@ def test_a_node_that_is_down_holds_nothing(tmp_path):
     data = snapshot_record(at(RACKS, 70.0)) | {"down": ["rack-0"]}
     said = complaint_about(tmp_path / "s.json", json.dumps(data), load_snapshot, known_models())
     assert "node 'rack-0' is down, but job" in said
+
+
+@pytest.mark.parametrize("policy", ["fifo", "srtf", "srtf+drf", "las"])
+@pytest.mark.parametrize("now_s", [15.0, 60.0, 400.0])
+def test_plan_tells_the_ends_that_the_run_expects(tmp_path, policy, now_s):
+    run = Simulator(RACKS, JOBS, parse_policy(policy), Rules(restart_s=7.0))
+    while run.advance():
+        view = run.yard.snapshot(run.now_s)
+        if run.now_s >= now_s:
+            (tmp_path / "s.json").write_text(json.dumps(snapshot_record(view)))
+        run.decide()
+        if run.now_s >= now_s:
+            break
+    records = run.yard.records
+    ends = {
+        j: max(r.since, run.now_s) + r.remaining_at(run.now_s) / r.rate for j, r in records.items() if r.given
+    }
+    found = plan(tmp_path / "s.json", policy)
+    assert {job_id: entry["finish_s"] for job_id, entry in found["plan"].items()} == pytest.approx(ends)
+    assert sorted([*found["plan"], *found["waiting"]]) == sorted(records)
+
+
+def test_the_version_rises_with_everything_and_stays_in_forks_and_files(tmp_path):
+    yard = yard_of(nodes_of(4, 4), JOBS)
+    seen = [yard.snapshot(0.0).version]
+    for change in (
+        lambda: yard.node_failed(1.0, "n1"),
+        lambda: yard.node_repaired(2.0, "n1"),
+        lambda: yard.submit(3.0, Job("late", 3.0, 1, 10.0)),
+    ):
+        change()
+        seen.append(yard.snapshot(3.0).version)
+    assert seen == sorted(set(seen))
+    view = yard.snapshot(3.0)
+    assert view.fork().version == view.version
+    assert read_again(view, tmp_path / "s.json").version == view.version
+    forked = view.fork()
+    np.testing.assert_array_equal(forked.table.column(0), view.table.column(0))
+
+
+def test_a_look_changes_no_books():
+    def fair(looks):
+        yard = yard_of(nodes_of(4), JOBS[:1])
+        for at_s in looks:
+            yard.snapshot(at_s)
+        yard.submit(0.3, Job("late", 0.3, 1, 10.0))
+        yard.out.clear()
+        yard.cancel(1.1, yard.records["a"])
+        return yard.out[-1][4]
+
+    assert fair([]) == fair([0.1, 0.2]) == fair([0.05 + 0.01 * i for i in range(20)])
+
+
+def test_progress_that_contradicts_the_record_is_refused(tmp_path):
+    data = snapshot_record(at(RACKS, 60.0))
+    data["jobs"][0]["remaining_s"] = 1.0
+    (tmp_path / "s.json").write_text(json.dumps(data))
+    with pytest.raises(InputError, match="job 'a': its 'remaining_s' is not what its 'record' says"):
+        restore(load_snapshot(tmp_path / "s.json", known_models()))
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), 1e9, -1.0])
+def test_books_with_impossible_room_are_refused(tmp_path, wrong):
+    data = snapshot_record(at(RACKS, 60.0))
+    data["books"]["free_cpus"] = [wrong, *data["books"]["free_cpus"][1:]]
+    (tmp_path / "s.json").write_text(json.dumps(data))
+    with pytest.raises(InputError, match="at most what the node has"):
+        load_snapshot(tmp_path / "s.json", known_models())

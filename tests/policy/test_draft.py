@@ -10,11 +10,14 @@ from hypothesis import strategies as st
 from conftest import PROFILES
 from policy_cases import fair, nodes_of, room_of, snapshot_of
 from stage_cases import EACH
+from trainyard.core.check import check_plan
+from trainyard.errors import PlanError
 from trainyard.model.allocation import Allocation, Share
 from trainyard.model.job import Job
 from trainyard.policy.draft import Draft
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.place.pack import Pack
+from trainyard.policy.policy import Policy
 from trainyard.policy.stages import Request
 from trainyard.state.room import counts_of
 
@@ -47,7 +50,7 @@ def request(job_id, gpus=None, cpus=None, memory_gb=None):
 
 STEPS = st.one_of(
     st.tuples(st.just("try"), st.sampled_from("abcdef"), st.sampled_from([None, 0.1, 1 / 3, 2.9])),
-    st.tuples(st.just("release"), st.sampled_from("abc"), st.none()),
+    st.tuples(st.just("release"), st.sampled_from("abcdef"), st.none()),
     st.tuples(st.sampled_from(["undo", "take back", "look"]), st.none(), st.none()),
     st.tuples(st.just("commit"), st.sampled_from("def"), st.sampled_from([0.3, 0.7])),
 )
@@ -58,30 +61,30 @@ STEPS = st.one_of(
 def test_a_draft_leaves_the_room_as_it_was_to_the_last_bit(steps):
     snapshot = made()
     before, free = room_of(snapshot), snapshot.free
-    draft, released, latest = Draft(snapshot), set(), None
+    draft, latest = Draft(snapshot), None
     for kind, job_id, number in steps:
-        if kind == "try":
+        has = draft.changes.get(job_id, snapshot.target.get(job_id))
+        if kind == "try" and has is None:
             found = draft.try_(Pack(), request(job_id, cpus=number))
             latest = None if found is None else job_id
             assert found is None or draft.changes[job_id] is found
-        elif kind == "release" and job_id not in released:
+        elif kind == "release" and has is not None:
             draft.release(job_id)
-            released.add(job_id)
+            latest = None if latest == job_id else latest
         elif kind == "undo":
             draft.undo()
             latest = None
-            released.clear()
             assert (draft.changes, room_of(snapshot)) == ({}, before)
         elif kind == "take back" and latest is not None:
             draft.take_back()
-            assert latest not in draft.changes
+            assert draft.changes.get(latest) is None
             latest = None
         elif kind == "look":
             latest = None
             assert draft.room is free
             assert free.total == sum(free.gpus)
             assert counts_of(free.levels) == {i: gpus for i, gpus in enumerate(free.gpus) if gpus}
-        elif kind == "commit":
+        elif kind == "commit" and has is None:
             latest = job_id if draft.room.gpus[0] > 0 else None
             if latest is not None:
                 share = Share("n0", 1, 0, number, number)
@@ -170,3 +173,68 @@ def test_a_decision_leaves_the_snapshots_room_as_it_was(policy, rows):
     parse_policy(policy).decide(snapshot)
     assert room_of(snapshot) == before
     assert np.array_equal(snapshot.table.fork().data[:, : len(jobs)], columns)
+
+
+# -- what a stage may do wrong, and what `improve` needs --------------------------------------------------
+
+
+class MadeUp(Pack):
+    """Gives every job the same, whether it is there or not."""
+
+    def __init__(self, *shares):
+        super().__init__()
+        self.allocation = Allocation(tuple(shares))
+
+    def find(self, request, free, nodes, seed):
+        return self.allocation
+
+
+@pytest.mark.parametrize("share", [Share("n0", 100, 0, 1.0, 1.0), Share("nowhere", 1, 0, 1.0, 1.0)])
+@pytest.mark.parametrize("order", ["fifo(fill=greedy)", "srtf", "ftf"])
+def test_what_a_stage_made_up_does_not_spoil_the_room(order, share):
+    snapshot = made()
+    before = room_of(snapshot)
+    policy = Policy(order=parse_policy(order).order, place=MadeUp(Share("n1", 1, 0, 1.0, 1.0), share))
+    with pytest.raises(PlanError):
+        check_plan(snapshot, policy.decide(snapshot).changes)
+    assert room_of(snapshot) == before
+
+
+def test_nothing_is_taken_back_twice():
+    snapshot = made()
+    before, draft = room_of(snapshot), Draft(snapshot)
+    draft.release("a")
+    with pytest.raises(PlanError, match="job a has nothing any more"):
+        draft.release("a")
+    draft.close()
+    assert room_of(snapshot) == before
+
+
+def test_who_was_released_and_tried_is_released_again():
+    draft = Draft(made())
+    draft.release("a")
+    free = draft.room.gpus.copy()
+    assert draft.try_(Pack(), request("a")) is not None
+    draft.take_back()
+    assert (draft.changes, draft.room.gpus) == ({"a": None}, free)
+
+
+def test_who_was_placed_in_the_draft_can_be_moved():
+    draft = Draft(made())
+    free = draft.room.gpus.copy()
+    for looks in (False, True):
+        assert draft.try_(Pack(), request("e")) is not None
+        if looks:
+            assert draft.room.total == sum(free) - 1
+        draft.release("e")
+        assert (draft.changes, draft.room.gpus) == ({}, free)
+
+
+def test_the_room_follows_what_is_rewritten():
+    snapshot = made()
+    before, draft = room_of(snapshot), Draft(snapshot)
+    draft.release("c")
+    draft.rewrite({"a": None, "d": fair(CLUSTER, {"n0": 3, "n1": 2})})
+    assert draft.room.gpus == [1, 0, 1]
+    assert list(draft.close()) == ["a", "d"]
+    assert room_of(snapshot) == before

@@ -37,13 +37,12 @@ def test_jobs_of_a_kind_share_a_menu():
     menus = asked(make, snapshot)
     assert make.made == ["a", "b", "d"]
     assert menus.of.tolist() == [0, 1, 0, 2, 1]
-    assert menus.counts.tolist() == [2, 2, 1]
     assert [int(menu.by_type.max()) for menu in menus.each()] == [1, 2, 1, 1, 2]
 
 
 def test_no_jobs_no_menus():
     menus = asked(Maker(), snapshot_of(two_types(), JOBS), "")
-    assert (menus.kinds, menus.of.size, menus.counts.size) == ([], 0, 0)
+    assert (menus.kinds, menus.of.size) == ([], 0)
 
 
 def test_menus_are_kept_for_the_kinds_that_are_there_and_the_same_cluster():

@@ -165,11 +165,11 @@ class Writing(Fifo):
 
 
 class Numbering(Fifo):
-    """Goes by something that no file knows: how many changes there have been."""
+    """Goes by something that no file knows: how often a job gave something back."""
 
     def heads(self, snapshot):
         heads = list(super().heads(snapshot))
-        return reversed(heads) if snapshot.version > 20 else iter(heads)
+        return reversed(heads) if snapshot.freed > 5 else iter(heads)
 
 
 class Lending(Proportional):
@@ -190,7 +190,7 @@ class Lending(Proportional):
         ("place", Counting, [look.FORK, look.NEW]),
         ("order", Keeping, [look.FORK, look.DROPPED]),
         ("order", Writing, [look.LEFT_ALONE]),
-        ("order", Numbering, [look.FORK, look.FILE]),
+        ("order", Numbering, [look.FILE]),
         ("tune", Lending, [look.OWNED]),
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else None,

@@ -48,4 +48,4 @@ def lr_factor(record: Record, gpus: int) -> float:
     profile = record.job.profile
     if profile is not None and profile.scaling == "strong":
         return 1.0  # the batch stays as it is
-    return gpus / record.trained_with
+    return gpus / (record.trained_with or gpus)

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from trainyard.core.events import DecisionDue, JobStopped, JobSubmitted
 from trainyard.core.instructions import Instruction, Retune, Start, Stop
 from trainyard.core.yard import Yard
+from trainyard.errors import InputError
 from trainyard.files.snapshot import SnapshotJob, SnapshotSpec
 from trainyard.model.allocation import Allocation, Plan
+from trainyard.model.tolerance import ROUGH_PART
 from trainyard.state.record import Record
 from trainyard.state.snapshot import Snapshot
 
@@ -76,8 +78,22 @@ def _adopt(yard: Yard, spec: SnapshotSpec, books: BooksEntry) -> None:
         record.trained_with, record.first_start_s = numbers["trained_with"], numbers.get("first_start_s")
         record.given_since = numbers["given_since_s"]
         yard.adopt(record, entry.allocation, numbers)
-    yard.set_books(spec.now_s, books["met"], books["target"], books["said"])
-    yard.free.cpus[:], yard.free.memory_gb[:] = books["free_cpus"], books["free_memory_gb"]
+        _agree(entry, record, spec.now_s)
+    yard.set_books(spec.now_s, books)
+
+
+def _agree(entry: SnapshotJob, record: Record, now_s: float) -> None:
+    """Refuse progress as users write it that is not what the core's own numbers say."""
+    left, samples = record.remaining_at(now_s), entry.remaining_samples
+    if entry.remaining_s is not None:
+        samples = entry.remaining_s * record.reference_rate
+    for name, told, known in (
+        ("remaining_samples" if entry.remaining_s is None else "remaining_s", samples, left),
+        ("attained_gpu_s", entry.attained_gpu_s, record.attained_gpu_s(now_s)),
+    ):
+        if told is not None and abs(told - known) > ROUGH_PART * max(abs(known), 1.0):
+            right = "change that too, or leave out every 'record' and 'books'"
+            raise InputError(f"job '{record.job_id}': its '{name}' is not what its 'record' says; {right}")
 
 
 def _set_progress(yard: Yard, entry: SnapshotJob) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any
 
 from trainyard.files.cluster import cluster_record, names_of
@@ -32,14 +33,21 @@ def snapshot_record(view: Snapshot) -> dict[str, Any]:
         "down": [names[node] for node, up in zip(view.nodes.ids, view.up.tolist(), strict=True) if not up],
         "jobs": [_job(view, record, names) for record in records],
         "books": {
+            "version": view.version,
             "met": view.met,
             "rows": [record.job_id for record in view.table.records],
             "target": list(view.target),
             "free_cpus": view.free.cpus,
             "free_memory_gb": view.free.memory_gb,
-            "said": dict(view.said),
+            "said": _finite(view.said),
         },
     }
+
+
+def _finite(said: Mapping[str, Any]) -> dict[str, Any]:
+    """What a plan said, without the numbers that no file can hold."""
+    kept = {name: told for name, told in said.items() if not isinstance(told, float) or isfinite(told)}
+    return {name: _finite(told) if isinstance(told, Mapping) else told for name, told in kept.items()}
 
 
 def _job(view: Snapshot, record: Record, names: Mapping[str, str]) -> dict[str, Any]:

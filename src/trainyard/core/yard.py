@@ -10,9 +10,9 @@ Every event is one method. It appends what has to be done to `out`, as plain tup
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -46,9 +46,13 @@ from trainyard.state.record import Record
 from trainyard.state.room import Room
 from trainyard.state.snapshot import Snapshot
 
+if TYPE_CHECKING:
+    from trainyard.files.schemas import BooksEntry
+
 # Python 3.11 looks members of classes up slowly, and these are needed all the time.
 SUBMITTED, WAITING, RUNNING, STOPPING = State.SUBMITTED, State.WAITING, State.RUNNING, State.STOPPING
 DONE, CANCELLED = State.DONE, State.CANCELLED
+MOST_CACHES = 64  # stages of so many policies may keep something
 
 
 class Yard(Carrier):
@@ -75,6 +79,8 @@ class Yard(Carrier):
         self.out: list[Do] = []
         self._decide = decide
         self._seq = 0
+        self._met = 0.0  # integral of the number of active jobs over time, up to `_met_at`
+        self._met_at = 0.0
         self._all_gpus = cluster.gpus
         self.up_gpus = self._all_gpus
         self.pending: dict[str, None] = {}  # planned, not yet started; in the order of the plan
@@ -105,9 +111,11 @@ class Yard(Carrier):
 
     def snapshot(self, now_s: float) -> Snapshot:
         """Return what a policy sees at this moment; it shares its parts with the yard: fork it to keep it."""
-        if now_s != self._view.now_s:
-            self._meet(now_s)
-        return self._view
+        view = self._view
+        view.now_s, view.met = now_s, self._met + len(self.table.records) * (now_s - self._met_at)
+        if len(view.caches) > MOST_CACHES:  # of policies that only looked
+            view.caches.clear()
+        return view
 
     def adopt(self, record: Record, allocation: Allocation | None, seen: Mapping[str, Any]) -> None:
         """Take in a job in the middle of its life, with what it holds and what was seen of it."""
@@ -131,10 +139,13 @@ class Yard(Carrier):
         self._start_pending(now_s)
         return as_objects(self.out)
 
-    def set_books(self, now_s: float, met: float, target: Sequence[str], said: Mapping[str, Any]) -> None:
+    def set_books(self, now_s: float, books: BooksEntry) -> None:
         """Go on at a moment of an earlier life, after all its jobs were taken in."""
-        view = self._view
-        view.met, view.now_s, view.said = met, now_s, said
+        view, target = self._view, books["target"]
+        self._met, self._met_at, view.said = books["met"], now_s, books["said"]
+        if "version" in books:
+            self.table.go_on_at(int(books["version"]) - view.node_events)
+        self.free.cpus[:], self.free.memory_gb[:] = books["free_cpus"], books["free_memory_gb"]
         in_order = {job_id: self.target[job_id] for job_id in target}
         self.target.clear()
         self.target.update(in_order)
@@ -146,14 +157,12 @@ class Yard(Carrier):
         job_id = job.job_id
         if job_id in self.records:
             raise TrainyardError(f"job {job_id} is active already")
-        view, table = self._view, self.table
-        if now != view.now_s:  # as `_meet` does
-            view.met += len(table.records) * (now - view.now_s)
-            view.now_s = now
+        if now != self._met_at:
+            self._meet(now)
         self._seq = seq = self._seq + 1
         type_index = self.nodes.type_index[job.gpu_type] if job.gpu_type else -1
-        record = Record(job, seq, type_index, self.speed.work(job), now, view.met)
-        table.add(record)
+        record = Record(job, seq, type_index, self.speed.work(job), now, self._met)
+        self.table.add(record)
         append = self.story.append
         append((now, job_id, None, SUBMITTED, "submitted", None))
         append((now, job_id, SUBMITTED, WAITING, "accepted", None))
@@ -161,7 +170,7 @@ class Yard(Carrier):
 
     def finish(self, now: float, record: Record, state: State = DONE, cause: str = "ended by itself") -> None:
         """A job is over, well or badly."""
-        job_id, before, view = record.job_id, record.state, self._view
+        job_id, before = record.job_id, record.state
         if state not in AFTER[before]:
             raise refusal(record, state)
         record.state, record.start = state, -1
@@ -173,16 +182,13 @@ class Yard(Carrier):
         if record.stopping:
             self._vacate(record)
         table, lived = self.table, now - record.arrival_s
-        if now != view.now_s:  # as `_meet` does
-            view.met += len(table.records) * (now - view.now_s)
-            view.now_s = now
-        met = (view.met - record.met) / lived if lived > 0 else float(len(table))
+        if now != self._met_at:
+            self._meet(now)
+        met = (self._met - record.met) / lived if lived > 0 else float(len(table))
         crowding = record.gpus * met / self._all_gpus
         self.out.append((ENDED, record, state, now, record.ideal_s * (crowding if crowding > 1.0 else 1.0)))
         table.remove(record)
-        job = record.job
-        if self._several_types or job.least_gpus != job.most_gpus:
-            view.observed.forget(job_id)
+        self._view.observed.forget(job_id)
         if self.pending:
             self._start_pending(now)
 
@@ -207,6 +213,7 @@ class Yard(Carrier):
         record.remaining = remaining
         record.since = max(since, now)
         self._changed.append(record)
+        self._view.reports += 1
         if loss is not None:
             observed.reported(record.job_id, record.total - remaining, loss)
 
@@ -252,14 +259,16 @@ class Yard(Carrier):
         up = self._view.up = self._view.up.copy()
         up[i] = sign > 0
         self._view.freed += 1
+        self._view.node_events += 1
 
     # -- decisions ----------------------------------------------------------------------------------------
 
     def decide(self, now: float) -> None:
         """Ask the policy for a plan and make it the target."""
         snapshot = self._view
-        if now != snapshot.now_s:
+        if now != self._met_at:
             self._meet(now)
+        snapshot.now_s, snapshot.met = now, self._met
         changes, wake_s, notes, _ = self._decide(snapshot)
         if notes:
             snapshot.said = notes
@@ -371,9 +380,8 @@ class Yard(Carrier):
 
     def _meet(self, now: float) -> None:
         """Integrate the number of active jobs over time."""
-        view = self._view
-        view.met += len(self.table.records) * (now - view.now_s)
-        view.now_s = now
+        self._met += len(self.table.records) * (now - self._met_at)
+        self._met_at = now
 
 
 def _progress(yard: Yard, event: ProgressReported) -> None:

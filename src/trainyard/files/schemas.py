@@ -135,6 +135,7 @@ class RulesEntry(TypedDict, total=False):
 class BooksEntry(TypedDict):
     """What a run's snapshot has besides its jobs, so that nothing of the core's books is lost."""
 
+    version: NotRequired[AtLeastZero]  # changes so far
     met: AtLeastZero  # integral of the number of active jobs over time
     rows: list[Text]  # jobs in the order of the table
     target: list[Text]  # jobs that hold something, in the order in which they were given it

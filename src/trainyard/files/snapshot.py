@@ -112,8 +112,10 @@ def _books(
         raise place.error("it must name every job that has an allocation once", "target")
     for name in ("free_cpus", "free_memory_gb"):
         numbers = books[name]
-        if len(numbers) != len(cluster.nodes) or not all(isinstance(n, (int, float)) for n in numbers):
-            raise place.error("it must have a number for each node", name)
+        has = [node.cpus if name == "free_cpus" else node.memory_gb for node in cluster.nodes]
+        fits = len(numbers) == len(has) and all(isinstance(n, (int, float)) for n in numbers)
+        if not fits or not all(-CPUS_GB <= n <= most + CPUS_GB for n, most in zip(numbers, has, strict=True)):
+            raise place.error("it must have a number for each node, at most what the node has", name)
     return books
 
 

@@ -27,7 +27,8 @@ class Refusal(NamedTuple):
         if self.kind == "size":
             return self.said
         what = f"{self.gpu_type} GPU".strip() + ("s" if self.needs != 1 else "")
-        line = f"needs {self.needs} {what}; {self.free} are free"
+        line = f"needs {self.needs} {what}; {self.free} {'is' if self.free == 1 else 'are'} free"
         if self.kind == "place":
             return f"{line}, but not {self.said}"
-        return line + (f", and {self.ahead} jobs come first" if self.ahead else "")
+        first = "1 job comes first" if self.ahead == 1 else f"{self.ahead} jobs come first"
+        return f"{line}, and {first}" if self.ahead else line

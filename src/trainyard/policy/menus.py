@@ -31,11 +31,6 @@ class Menus(NamedTuple):
     kinds: list[Menu]
     of: Ints  # which of them each job has
 
-    @property
-    def counts(self) -> Ints:
-        """Jobs of each kind."""
-        return np.bincount(self.of, minlength=len(self.kinds))
-
     def each(self) -> list[Menu]:
         """The menu of each job."""
         return [self.kinds[k] for k in self.of.tolist()]

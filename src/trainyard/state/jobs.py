@@ -107,8 +107,13 @@ class JobTable:
         twin.gpus = self.gpus
         twin.particular = self.particular
         twin.resized = self.resized
-        twin.changed.entries.extend(twin.records)
+        twin.go_on_at(self.changed.version)
         return twin
+
+    def go_on_at(self, version: int) -> None:
+        """Count changes from this number on; columns are made anew."""
+        self.changed.entries.clear()
+        self.changed.base, self._read = version, -1
 
     def _refresh(self) -> None:
         changed = self.changed.since(self._read)

@@ -43,6 +43,8 @@ class Snapshot:
     rules: Rules = field(default_factory=Rules)
     observed: Observed = field(default_factory=Observed)
     freed: int = 0  # rises whenever a job gives something back, or a node comes or goes
+    reports: int = 0  # rises whenever a job tells how far it is
+    node_events: int = 0  # nodes that came or went so far
     said: Mapping[str, Any] = field(default_factory=dict)  # notes of the last plan that had any
     # What stages keep between decisions to be quicker; without it they decide the same.
     caches: dict[object, Any] = field(default_factory=dict)
@@ -58,8 +60,8 @@ class Snapshot:
 
     @property
     def version(self) -> int:
-        """A number that rises whenever anything about a job changes."""
-        return self.table.changed.version
+        """A number that rises whenever anything about a job or a node changes."""
+        return self.table.changed.version + self.node_events
 
     def fork(self) -> Snapshot:
         """Return a copy that can be changed without touching the original; caches stay behind."""

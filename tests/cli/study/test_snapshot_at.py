@@ -58,3 +58,29 @@ def test_a_time_before_the_start_is_refused(run_cli):
     code, _, said = run_cli("simulate", *INPUTS, "--snapshot-at", "nan", "s.json")
     assert code == 2
     assert "give seconds from the start, 0 or more" in said
+
+
+def test_a_run_without_any_decision_is_told_so(run_cli, tmp_path):
+    (tmp_path / "j.csv").write_text("job_id,arrival_s,gpus,duration_s\na,100,2,500\n")
+    code, _, said = run_cli("simulate", *INPUTS, "--until-s", "50", "--snapshot-at", "1", "s.json")
+    assert code == 2
+    assert "--snapshot-at 1: there was no decision; give an earlier time" in said
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_the_run(run_cli):
+    code, _, said = run_cli("simulate", *INPUTS, "--snapshot-at", "1", "nowhere/s.json")
+    assert code == 2
+    assert "there is no directory 'nowhere'" in said
+
+
+def test_the_file_is_json_for_everybody(run_cli, tmp_path):
+    """The market's certificate may be infinite."""
+    code, _, _ = run_cli(
+        "simulate", *INPUTS, "--policy", "market(fair=0.01)", "--snapshot-at", "15", "s.json"
+    )
+    assert code == 0
+
+    def refuse(name):
+        raise AssertionError(f"{name} is no JSON")
+
+    json.loads((tmp_path / "s.json").read_text(), parse_constant=refuse)

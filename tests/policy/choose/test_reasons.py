@@ -9,6 +9,8 @@ from policy_cases import nodes_of, snapshot_of, two_types
 from trainyard.model.job import Job
 from trainyard.model.profile import Profile, Tables
 from trainyard.policy.grammar import parse_policy
+from trainyard.policy.order.fifo import Fifo
+from trainyard.policy.place.pack import Pack
 from trainyard.policy.policy import Policy
 from trainyard.policy.stages import Chosen, Shapes, Size
 
@@ -28,8 +30,8 @@ RUNS, HELD = job("runs", 3), {"runs": {"n0": 3}}
 def test_too_few_are_free():
     told = reasons("fifo", nodes_of(4), [RUNS, job("head", 4), job("next", 2)], HELD)
     assert told == {
-        "head": "needs 4 GPUs; 1 are free",
-        "next": "needs 2 GPUs; 1 are free, and 1 jobs come first",
+        "head": "needs 4 GPUs; 1 is free",
+        "next": "needs 2 GPUs; 1 is free, and 1 job comes first",
     }
 
 
@@ -41,8 +43,8 @@ def test_a_single_gpu_is_named_so():
 def test_gpus_of_a_type_are_counted_by_type():
     jobs = [job("runs", 1), job("fast", 2, gpu_type="V100"), job("slow", 3, gpu_type="K80")]
     told = reasons("fifo", two_types(2, 2), jobs, {"runs": {"v": 1}})
-    assert told["fast"] == "needs 2 V100 GPUs; 1 are free"
-    assert told["slow"] == "needs 3 K80 GPUs; 2 are free, and 1 jobs come first"
+    assert told["fast"] == "needs 2 V100 GPUs; 1 is free"
+    assert told["slow"] == "needs 3 K80 GPUs; 2 are free, and 1 job comes first"
 
 
 def test_who_stands_behind_the_head_of_a_strict_order():
@@ -101,26 +103,60 @@ def test_gpus_in_the_wrong_place():
 
 def test_exactly_as_many_as_are_free_are_enough():
     told = reasons("fifo", nodes_of(4), [RUNS, job("head", 1, cpus=30.0)], HELD)
-    assert told == {"head": "needs 1 GPU; 1 are free, but not with the CPUs and memory that it needs"}
+    assert told == {"head": "needs 1 GPU; 1 is free, but not with the CPUs and memory that it needs"}
 
 
 def test_an_elastic_job_needs_its_fewest_where_sizes_are_chosen():
     jobs = [job("runs", 3), job("a", 4, min_gpus=2, max_gpus=8)]
-    assert reasons("srtf", nodes_of(4), jobs, HELD)["a"] == "needs 4 GPUs; 1 are free"
-    assert reasons("srtf+drf", nodes_of(4), jobs, HELD)["a"] == "needs 2 GPUs; 1 are free"
+    assert reasons("srtf", nodes_of(4), jobs, HELD)["a"] == "needs 4 GPUs; 1 is free"
+    assert reasons("srtf+drf", nodes_of(4), jobs, HELD)["a"] == "needs 2 GPUs; 1 is free"
 
 
 def test_a_preemptive_order_is_never_called_strict():
     jobs = [job("runs", 3, duration_s=10.0), job("a", 2), job("b", 2, duration_s=50.0)]
     told = reasons("srsf", nodes_of(4), jobs, HELD)
     assert list(told) == ["b", "a"]  # in the order in which they would be served
-    assert told["a"] == "needs 2 GPUs; 1 are free, and 1 jobs come first"
+    assert told["a"] == "needs 2 GPUs; 1 is free, and 1 job comes first"
     assert "strict" not in told["b"]
 
 
 def test_who_is_stopped_is_told_why():
     jobs = [job("runs", 3), job("short", 2, duration_s=1.0)]
     assert reasons("srtf", nodes_of(4), jobs, HELD) == {"runs": "needs 3 GPUs; 2 are free"}
+
+
+class Forgetful(Fifo):
+    """Ranks nobody but the first."""
+
+    def rank(self, snapshot):
+        return super().rank(snapshot)[:1]
+
+
+def test_who_is_not_ranked_is_told_too():
+    snapshot = snapshot_of(nodes_of(1), [job("a", 1), job("b", 1)])
+    assert list(Policy(order=Forgetful("greedy")).decide(snapshot, explain=True).why) == ["b"]
+
+
+class Swapping(Pack):
+    """Gives the GPUs of whoever starts to another."""
+
+    def improve(self, snapshot, draft):
+        (had,) = draft.changes.values()
+        draft.rewrite({"b": had})
+
+
+def test_reasons_are_of_what_comes_out_in_the_end():
+    snapshot = snapshot_of(nodes_of(4), [job("a", 4), job("b", 4)])
+    plan = Policy(place=Swapping()).decide(snapshot, explain=True)
+    assert (list(plan.changes), list(plan.why)) == (["b"], ["a"])
+
+
+def test_who_waits_on_purpose_needs_what_it_asks_for():
+    """AlloX keeps the job for the faster GPUs, which are free in a second."""
+    jobs = [job("r", 2, duration_s=1.0), job("a", 2, min_gpus=1, max_gpus=4)]
+    why = parse_policy("allox").decide(snapshot_of(two_types(2, 2), jobs, {"r": {"v": 2}}), explain=True).why
+    assert str(why["a"]) == "its size stage gives it nothing now"
+    assert why["a"].needs == 2
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def simulate(
             )
             result = simulator.run()
         if saving is not None:
-            saving.write()
+            saving.end()
         if directory is not None:
             write_run(directory, result)
     if json_:

@@ -20,16 +20,22 @@ class SnapshotAt:
         if not at_s >= 0:
             raise InputError(f"--snapshot-at {at_s:g}: give seconds from the start, 0 or more")
         self.at_s, self.path, self.other = at_s, path, other
+        from trainyard.files.output import prepare_out_file
+
+        prepare_out_file(path)
         self._last_s: float | None = None
-        self._text = ""
+        self._written = False
 
     def deciding(self, snapshot: Snapshot) -> None:
         """Keep the snapshot of the first decision at this time or later."""
         self._last_s = snapshot.now_s
-        if not self._text and snapshot.now_s >= self.at_s:
+        if not self._written and snapshot.now_s >= self.at_s:
             from trainyard.core.saving import snapshot_record
+            from trainyard.files.output import write_text_atomic
 
-            self._text = json.dumps(snapshot_record(snapshot), ensure_ascii=False) + "\n"
+            text = json.dumps(snapshot_record(snapshot), ensure_ascii=False, allow_nan=False) + "\n"
+            write_text_atomic(self.path, text)  # at once, for whatever becomes of the run
+            self._written = True
         if self.other is not None:
             self.other.deciding(snapshot)
 
@@ -38,11 +44,9 @@ class SnapshotAt:
         if self.other is not None:
             self.other.ended(end)
 
-    def write(self) -> None:
-        """Write the file, or say that there was no decision so late."""
-        from trainyard.files.output import write_text_atomic
-
-        if not self._text:
-            last = f"the last decision was at {self._last_s:g} s"
+    def end(self) -> None:
+        """Say so if there was no decision so late."""
+        if not self._written:
+            at = None if self._last_s is None else f"{self._last_s:g} s"
+            last = f"the last decision was at {at}" if at else "there was no decision"
             raise InputError(f"--snapshot-at {self.at_s:g}: {last}; give an earlier time")
-        write_text_atomic(self.path, self._text)

@@ -30,7 +30,7 @@ def start_all(policy: Stages, draft: Draft) -> bool:
 def swap(policy: Stages, draft: Draft) -> bool:
     """Draft who stops and who starts; False, and nothing drafted, without lines or if one finds no place."""
     order, view = policy.order, draft.view
-    if not isinstance(order, SteadyOrder):
+    if not isinstance(order, SteadyOrder) or view.table.resized:  # who has another size gets its own back
         return False
     if not len(view.waiting):
         return True

@@ -58,7 +58,7 @@ class Lines:
                     line.append(stand)
                 else:
                     insort(line, stand)
-        self._read = snapshot.version
+        self._read = snapshot.table.changed.version
 
     def _stand(self, record: Record) -> tuple[list[Stand], Stand]:
         """Return the line that a job belongs in, and as what it stands there."""

@@ -63,14 +63,15 @@ class SynergyTune(Tune):
 
     def improve(self, snapshot: Snapshot, draft: Draft) -> None:
         """Hand out CPUs and memory to all that will run."""
-        if not draft.changes and snapshot.caches.get(self) == snapshot.version:
-            return  # nothing was to be changed then, and nothing happened since
+        seen = snapshot.placed, snapshot.reports
+        if not draft.changes and snapshot.caches.get(self) == seen:
+            return  # nothing was to be changed then; since, jobs only came nearer to their ends
         occupants = Occupants(snapshot, draft.changes)
         self.tune(occupants)
         tuned = occupants.changes()
         draft.rewrite(tuned)
         if not tuned:
-            snapshot.caches[self] = snapshot.version
+            snapshot.caches[self] = seen
 
     def tune(self, occupants: Occupants) -> None:
         """Set seats and places."""

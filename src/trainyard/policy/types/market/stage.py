@@ -107,8 +107,9 @@ class Market(ByType):
 
     def _solve(self, stall: Stall, costs: Costs) -> Assignment:
         generator = np.random.default_rng((stall.snapshot.rules.seed, int(stall.snapshot.now_s)))
+        types = stall.snapshot.nodes.types
         said = stall.snapshot.said.get("prices", {})  # of the last decision: a good start for this one
-        guess = np.array([said[t] for t in stall.snapshot.nodes.types]) if said else None
+        guess = np.array([said[t] for t in types]) if said.keys() == set(types) else None
         if self.engine == "category":
             found = search_sampled(costs, stall.rings(), self.samples or 64, generator)
             return found._replace(prices=clear(costs, stall.lists(costs), guess).prices)
