@@ -16,10 +16,10 @@ from trainyard.model.rules import RuleOptions
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "trainyard"
 CLASSES = [
-    "Allocation", "BatchEnv", "Cluster", "Failure", "GpuType", "InputError", "Job", "JobView", "Node",
-    "Order", "Place", "Plan", "PlanError", "Policy", "Profile", "RandomFailures", "Result", "Sample",
-    "Scenario", "ScoreOrder", "Shape", "Share", "Size", "Snapshot", "SpeedModel", "Sync", "TrainyardError",
-    "Tune", "ZooEntry",
+    "Allocation", "BatchEnv", "Chosen", "Cluster", "Draft", "Failure", "GpuType", "InputError", "Job",
+    "JobView", "Node", "Order", "Place", "Plan", "PlanError", "Policy", "Profile", "RandomFailures",
+    "Request", "Result", "Sample", "Scenario", "ScoreOrder", "Shape", "Shapes", "Share", "Size", "Snapshot",
+    "SpeedModel", "Sync", "TrainyardError", "Tune", "ZooEntry",
 ]  # fmt: skip
 RULES = "round_s restart_s start_s seed until_s"
 FUNCTIONS = {

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from trainyard.model.shape import Shape
     from trainyard.model.speed import SpeedModel
     from trainyard.model.zoo import ZooEntry, zoo, zoo_profile
+    from trainyard.policy.draft import Draft
     from trainyard.policy.grammar import parse_policy
     from trainyard.policy.order.score import JobView, ScoreOrder
     from trainyard.policy.policy import Policy
-    from trainyard.policy.stages import Order, Place, Size, Tune
+    from trainyard.policy.stages import Chosen, Order, Place, Request, Shapes, Size, Tune
     from trainyard.profiling.fit import fit_profile
     from trainyard.profiling.samples import Sample
     from trainyard.sim.failures import Failure, RandomFailures
@@ -38,7 +39,9 @@ if TYPE_CHECKING:
 _HOME = {
     "Allocation": "model.allocation",
     "BatchEnv": "learn.batch",
+    "Chosen": "policy.stages",
     "Cluster": "model.cluster",
+    "Draft": "policy.draft",
     "Failure": "sim.failures",
     "GpuType": "model.cluster",
     "InputError": "errors",
@@ -52,11 +55,13 @@ _HOME = {
     "Policy": "policy.policy",
     "Profile": "model.profile",
     "RandomFailures": "sim.failures",
+    "Request": "policy.stages",
     "Result": "sim.result",
     "Sample": "profiling.samples",
     "Scenario": "learn.episode",
     "ScoreOrder": "policy.order.score",
     "Shape": "model.shape",
+    "Shapes": "policy.stages",
     "Share": "model.allocation",
     "Size": "policy.stages",
     "Snapshot": "state.snapshot",
@@ -88,7 +93,9 @@ _HOME = {
 __all__ = [
     "Allocation",
     "BatchEnv",
+    "Chosen",
     "Cluster",
+    "Draft",
     "Failure",
     "GpuType",
     "InputError",
@@ -102,11 +109,13 @@ __all__ = [
     "Policy",
     "Profile",
     "RandomFailures",
+    "Request",
     "Result",
     "Sample",
     "Scenario",
     "ScoreOrder",
     "Shape",
+    "Shapes",
     "Share",
     "Size",
     "Snapshot",

@@ -20,7 +20,7 @@ WAITING, RUNNING, STOPPING = State.WAITING, State.RUNNING, State.STOPPING
 
 
 class Carrier:
-    """The part of a yard that turns its target into instructions, as the nodes come free."""
+    """6 and 7. The part of a yard (only that derives from it) that turns its target into instructions."""
 
     rules: Rules
     speed: SpeedModel

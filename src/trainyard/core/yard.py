@@ -4,7 +4,8 @@ Two views of the cluster are kept apart. The *target* is what the last plan want
 and what plans are checked against. What jobs *occupy* follows as stops are confirmed: a start waits until no
 job that is still stopping sits on its nodes.
 
-Every event is one method. It appends what has to be done to `out`, as plain tuples (`core/instructions.py`);
+The numbered comments are the steps by which an event becomes instructions (docs/architecture.md). 1: every
+event is one method. 2: it notes in the journal (`_changed`) whose record it changed. It appends what has to be done to `out`, as plain tuples (`core/instructions.py`);
 `handle` takes an event as an object and returns instructions as objects, for whoever prefers these.
 """
 
@@ -264,7 +265,7 @@ class Yard(Carrier):
     # -- decisions ----------------------------------------------------------------------------------------
 
     def decide(self, now: float) -> None:
-        """Ask the policy for a plan and make it the target."""
+        """3. Ask the policy for a plan and make it the target."""
         snapshot = self._view
         if now != self._met_at:
             self._meet(now)
@@ -282,13 +283,13 @@ class Yard(Carrier):
             self.story.pack()
 
     def _apply(self, changes: Mapping[str, Allocation | None], now: float) -> None:
-        """Make the plan the target: first everything that is taken, then everything that is given."""
+        """5. Make the plan the target: first everything that is taken, then everything that is given."""
         if len(changes) == 1:  # and most often one job just starts
             ((job_id, alone),) = changes.items()
             if (record := plain_start(self._view, job_id, alone)) is not None and alone is not None:
                 self._give(record, alone, now)
                 return
-        check_plan(self._view, changes)
+        check_plan(self._view, changes)  # 4. before anything changes; `plain_start` is the same for one start
         records, target = self.records, self.target
         taken: list[tuple[Record, Allocation | None]] = []
         given: list[tuple[Record, Allocation]] = []
