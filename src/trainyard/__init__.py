@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from trainyard.policy.grammar import parse_policy
     from trainyard.policy.order.score import JobView, ScoreOrder
     from trainyard.policy.policy import Policy
-    from trainyard.policy.stages import Chosen, Order, Place, Request, Shapes, Size, Tune
+    from trainyard.policy.request import Request
+    from trainyard.policy.stages import Chosen, Order, Place, Shapes, Size, Tune
     from trainyard.profiling.fit import fit_profile
     from trainyard.profiling.samples import Sample
     from trainyard.sim.failures import Failure, RandomFailures
@@ -55,7 +56,7 @@ _HOME = {
     "Policy": "policy.policy",
     "Profile": "model.profile",
     "RandomFailures": "sim.failures",
-    "Request": "policy.stages",
+    "Request": "policy.request",
     "Result": "sim.result",
     "Sample": "profiling.samples",
     "Scenario": "learn.episode",

@@ -18,7 +18,7 @@ from trainyard.policy.draft import Draft
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.place.pack import Pack
 from trainyard.policy.policy import Policy
-from trainyard.policy.stages import Request
+from trainyard.policy.request import Request
 from trainyard.state.room import counts_of
 
 # Thirds and tenths: sums of these depend on the order in which they are added.
@@ -65,7 +65,7 @@ def test_a_draft_leaves_the_room_as_it_was_to_the_last_bit(steps):
     for kind, job_id, number in steps:
         has = draft.changes.get(job_id, snapshot.target.get(job_id))
         if kind == "try" and has is None:
-            found = draft.try_(Pack(), request(job_id, cpus=number))
+            found = draft.try_(Pack().find, request(job_id, cpus=number))
             latest = None if found is None else job_id
             assert found is None or draft.changes[job_id] is found
         elif kind == "release" and has is not None:
@@ -99,11 +99,11 @@ def test_the_room_is_what_the_changes_leave():
     snapshot = snapshot_of(CLUSTER, JOBS, HELD)
     draft = Draft(snapshot)
     assert (draft.room.gpus, draft.room.total) == ([2, 2, 1], 5)
-    assert draft.try_(Pack(), request("f")) == fair(CLUSTER, {"n0": 2})
+    assert draft.try_(Pack().find, request("f")) == fair(CLUSTER, {"n0": 2})
     assert (draft.room.gpus, draft.room.cpus[0], draft.room.total) == ([0, 2, 1], 0.0, 3)
     draft.release("b")
     assert (draft.room.gpus, draft.room.total) == ([0, 4, 2], 6)
-    assert draft.try_(Pack(), request("d")) == fair(CLUSTER, {"n1": 4, "n2": 1})
+    assert draft.try_(Pack().find, request("d")) == fair(CLUSTER, {"n1": 4, "n2": 1})
     assert draft.room.gpus == [0, 0, 1]
     assert draft.changes == {
         "f": fair(CLUSTER, {"n0": 2}),
@@ -115,15 +115,15 @@ def test_the_room_is_what_the_changes_leave():
 def test_what_finds_no_place_changes_nothing():
     snapshot = snapshot_of(CLUSTER, JOBS, HELD)
     draft = Draft(snapshot)
-    draft.try_(Pack(), request("f"))
-    assert draft.try_(Pack(), request("d")) is None
+    draft.try_(Pack().find, request("f"))
+    assert draft.try_(Pack().find, request("d")) is None
     assert (list(draft.changes), draft.room.gpus) == (["f"], [0, 2, 1])
 
 
 def test_the_latest_try_can_be_taken_back():
     draft = Draft(snapshot_of(CLUSTER, JOBS, HELD))
-    draft.try_(Pack(), request("e"))
-    draft.try_(Pack(), request("f"))
+    draft.try_(Pack().find, request("e"))
+    draft.try_(Pack().find, request("f"))
     draft.take_back()
     assert (list(draft.changes), draft.room.gpus) == (["e"], [2, 2, 0])
     with pytest.raises(AssertionError):
@@ -135,11 +135,11 @@ def test_undone_is_as_if_it_had_never_been():
     before = room_of(snapshot)
     draft = Draft(snapshot)
     draft.release("a")
-    draft.try_(Pack(), request("f", cpus=0.3))
+    draft.try_(Pack().find, request("f", cpus=0.3))
     assert draft.room is snapshot.free
     draft.undo()
     assert (draft.changes, room_of(snapshot)) == ({}, before)
-    draft.try_(Pack(), request("f"))
+    draft.try_(Pack().find, request("f"))
     assert draft.room.gpus == [0, 2, 1]
     assert draft.close() == {"f": fair(CLUSTER, {"n0": 2})}
     assert room_of(snapshot) == before
@@ -149,9 +149,9 @@ def test_shares_of_their_own_make_free_gpus_say_less():
     """Only as long as the draft is open."""
     snapshot = snapshot_of(CLUSTER, JOBS, HELD)
     draft = Draft(snapshot)
-    draft.try_(Pack(), request("f"))
+    draft.try_(Pack().find, request("f"))
     assert draft.room.plain
-    draft.try_(Pack(), request("e", memory_gb=0.5))
+    draft.try_(Pack().find, request("e", memory_gb=0.5))
     assert not draft.room.plain
     draft.close()
     assert snapshot.free.plain
@@ -214,7 +214,7 @@ def test_who_was_released_and_tried_is_released_again():
     draft = Draft(made())
     draft.release("a")
     free = draft.room.gpus.copy()
-    assert draft.try_(Pack(), request("a")) is not None
+    assert draft.try_(Pack().find, request("a")) is not None
     draft.take_back()
     assert (draft.changes, draft.room.gpus) == ({"a": None}, free)
 
@@ -223,7 +223,7 @@ def test_who_was_placed_in_the_draft_can_be_moved():
     draft = Draft(made())
     free = draft.room.gpus.copy()
     for looks in (False, True):
-        assert draft.try_(Pack(), request("e")) is not None
+        assert draft.try_(Pack().find, request("e")) is not None
         if looks:
             assert draft.room.total == sum(free) - 1
         draft.release("e")

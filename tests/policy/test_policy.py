@@ -15,7 +15,8 @@ from trainyard.policy.order.fifo import Fifo
 from trainyard.policy.order.srtf import Srtf
 from trainyard.policy.place.pack import Pack
 from trainyard.policy.policy import UNCHANGED, Policy
-from trainyard.policy.stages import Chosen, Order, Request, Shapes, Size
+from trainyard.policy.request import Request
+from trainyard.policy.stages import Chosen, Order, Shapes, Size
 
 
 def job(name, gpus=2, duration_s=100.0, **more):

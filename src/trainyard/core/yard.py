@@ -4,9 +4,10 @@ Two views of the cluster are kept apart. The *target* is what the last plan want
 and what plans are checked against. What jobs *occupy* follows as stops are confirmed: a start waits until no
 job that is still stopping sits on its nodes.
 
-The numbered comments are the steps by which an event becomes instructions (docs/architecture.md). 1: every
-event is one method. 2: it notes in the journal (`_changed`) whose record it changed. It appends what has to be done to `out`, as plain tuples (`core/instructions.py`);
-`handle` takes an event as an object and returns instructions as objects, for whoever prefers these.
+The numbers in comments are the steps by which an event becomes instructions (docs/architecture.md). 1: every
+event is one method. 2: it notes in the journal (`_changed`) whose record it changed. What has to be done goes
+to `out`, as plain tuples (`core/instructions.py`); `handle` takes an event as an object and returns
+instructions as objects, for whoever prefers these.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from trainyard.model.allocation import Plan
 from trainyard.model.job import Job
 from trainyard.policy.order.score import JobView
 from trainyard.policy.policy import Policy
-from trainyard.policy.stages import Request
+from trainyard.policy.request import Request
 from trainyard.state.snapshot import Snapshot
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from trainyard.errors import PlanError
 from trainyard.model.allocation import Allocation
+from trainyard.model.cluster import NodeTable
 from trainyard.model.refusal import Refusal
-from trainyard.policy.stages import Changes, Place, Request, Stages
-from trainyard.state.record import Record
+from trainyard.policy.request import Request
 from trainyard.state.room import Room
 from trainyard.state.snapshot import Snapshot
 
+Find = Callable[[Request, Room, NodeTable, int], Allocation | None]
 GIVEN_OR_TAKEN = {-1: "given: there are not so many", 1: "taken back: it does not have so many"}
 
 
@@ -57,24 +60,10 @@ class Draft:
         else:
             del changes[job_id]
 
-    def request(self, policy: Stages, record: Record) -> Request:
-        """Return what a job asks the place stage for, to run as requested."""
-        return policy.tune.request(self.view, record.job, record.gpus, record.type_index)
-
-    def start(self, policy: Stages, record: Record) -> Allocation | None:
-        """Let a waiting job start as requested, if there is a place for it: `try_` without a detour."""
+    def try_(self, find: Find, request: Request) -> Allocation | None:
+        """Give the job what it asks for, if a place stage finds nodes for it."""
         view, room = self.view, self._room if self._latest is None else self.room
-        request = policy.tune.request(view, record.job, record.gpus, record.type_index)
-        allocation = policy.place.find(request, room, view.nodes, view.rules.seed)
-        if allocation is not None:
-            self._latest = request, allocation
-            self.changes[record.job_id] = allocation
-        return allocation
-
-    def try_(self, place: Place, request: Request) -> Allocation | None:
-        """Give the job what it asks for, if the place stage finds nodes for it."""
-        view, room = self.view, self._room if self._latest is None else self.room
-        allocation = place.find(request, room, view.nodes, view.rules.seed)
+        allocation = find(request, room, view.nodes, view.rules.seed)
         if allocation is not None:
             self._latest = request, allocation
             self.changes[request.job.job_id] = allocation
@@ -104,7 +93,7 @@ class Draft:
         self._latest = None
         self.changes = {}
 
-    def rewrite(self, changes: Changes) -> None:
+    def rewrite(self, changes: Mapping[str, Allocation | None]) -> None:
         """Put other changes in place of all."""
         self.undo()
         self.changes = dict(changes)

@@ -5,20 +5,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from math import inf
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 from trainyard.model.allocation import Allocation, Share
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.cluster import NodeTable
 from trainyard.model.job import Job
-from trainyard.model.profile import Demand
 from trainyard.policy.choose.walk import greedy
+from trainyard.policy.draft import Draft
+from trainyard.policy.request import Request
 from trainyard.state.record import Record
 from trainyard.state.room import Room
 from trainyard.state.snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from trainyard.policy.draft import Draft
 
 Fill = Literal["strict", "greedy", "easy"]
 Changes = Mapping[str, Allocation | None]
@@ -95,36 +93,6 @@ class Size(Stage, ABC):
         while gpus > job.least_gpus:
             gpus = max(gpus - max(gpus // 8, 1), job.least_gpus)
             yield gpus
-
-
-class Request(NamedTuple):
-    """What one job needs from a place stage."""
-
-    job: Job
-    gpus: int
-    gpu_type: int = -1  # index of the only GPU type it may use, or -1
-    cpus_per_gpu: float | None = None  # None: the node's GPU-proportional share
-    memory_per_gpu: float | None = None
-    servers: int = 0
-    server: Demand | None = None  # what each server holds; None: it lives on its workers' share
-    by_type: tuple[int, ...] | None = None  # its GPUs by type, if that is settled
-
-    def of_each_type(self) -> Iterator[Request]:
-        """Yield a request for the GPUs of each type alone; servers go with them in proportion."""
-        assert self.by_type is not None
-        upto, gpus = 0, 0
-        for gpu_type, count in enumerate(self.by_type):
-            if count:
-                gpus += count
-                servers = round(self.servers * gpus / self.gpus) - upto
-                upto += servers
-                yield self._replace(gpus=count, gpu_type=gpu_type, servers=servers, by_type=None)
-
-    def take(self, allocation: Allocation, free: Room, nodes: NodeTable) -> None:
-        """Take what was found for it out of what is free."""
-        if self.cpus_per_gpu is not None or self.memory_per_gpu is not None:
-            free.plain = False  # from now on a free GPU does not mean that its share is free
-        free.take(nodes.index, allocation.shares)
 
 
 class Place(Stage, ABC):

@@ -15,7 +15,7 @@ from trainyard.model.job import Job
 from trainyard.policy.choose.reservation import Reservation
 from trainyard.policy.draft import Draft
 from trainyard.policy.place.pack import Pack
-from trainyard.policy.stages import Request
+from trainyard.policy.request import Request
 
 FOUR = nodes_of(4)
 

@@ -18,7 +18,7 @@ from trainyard.policy.place.pack import Pack
 from trainyard.policy.place.random import Random
 from trainyard.policy.place.spread import Spread
 from trainyard.policy.place.tetris import Tetris, alignment
-from trainyard.policy.stages import Request
+from trainyard.policy.request import Request
 from trainyard.state.room import Room
 
 JOB = Job("a", 0.0, 1, duration_s=1.0)

@@ -21,7 +21,7 @@ from trainyard.policy.place.fit import (
 from trainyard.policy.place.pack import Pack
 from trainyard.policy.place.servers import MANY, portions
 from trainyard.policy.registry import ENTRIES
-from trainyard.policy.stages import Request
+from trainyard.policy.request import Request
 from trainyard.state.room import Room, counts_of
 
 JOB = Job("a", 0.0, 1, duration_s=1.0)

@@ -23,7 +23,7 @@ from trainyard.model.profile import Compute, Demand, Input, Profile, Sync
 from trainyard.model.speed import SpeedModel
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.place.servers import evenly, with_servers
-from trainyard.policy.stages import Request
+from trainyard.policy.request import Request
 from trainyard.state.room import Room
 
 TOGETHER = Profile(batch=64, compute=Compute(0.01, {"GPU": 0.001}), sync=Sync("ps", gradient_mb=100.0))

@@ -16,9 +16,9 @@ from trainyard.model.job import Job
 from trainyard.model.profile import Compute, Demand, Loss, Profile, Sync
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.place.even import Even
+from trainyard.policy.request import Request
 from trainyard.policy.size.growth import Grower
 from trainyard.policy.size.optimus import one_by_one
-from trainyard.policy.stages import Request
 from trainyard.state.beliefs import Learned, Told
 from trainyard.state.room import Room
 

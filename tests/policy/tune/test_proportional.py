@@ -8,7 +8,7 @@ from policy_cases import nodes_of, snapshot_of
 from trainyard.model.job import Job
 from trainyard.model.profile import Compute, Demand, Profile, Sync
 from trainyard.policy.draft import Draft
-from trainyard.policy.stages import Request
+from trainyard.policy.request import Request
 from trainyard.policy.tune.proportional import Proportional, proportional_request
 
 RING = Profile(batch=64, compute=Compute(0.01, {"GPU": 0.001}), sync=Sync("ring", gradient_mb=50.0))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from trainyard.policy.choose.lines import lines_of
 from trainyard.policy.choose.reselect import Reselection
+from trainyard.policy.choose.starts import start
 from trainyard.policy.draft import Draft
 from trainyard.policy.order.by_key import SteadyOrder
 from trainyard.policy.stages import Stages
@@ -21,7 +22,7 @@ def start_all(policy: Stages, draft: Draft) -> bool:
     if table.resized:
         return Reselection(policy, draft).run_all()
     for record in draft.view.waiting:
-        if draft.start(policy, record) is None:
+        if start(policy, draft, record) is None:
             draft.undo()
             return False
     return True
@@ -38,7 +39,7 @@ def swap(policy: Stages, draft: Draft) -> bool:
     for record in stops:
         draft.release(record.job_id)
     for record in starts:
-        if draft.start(policy, record) is None:
+        if start(policy, draft, record) is None:
             draft.undo()
             return False
     return True

@@ -11,7 +11,7 @@ from trainyard.policy.choose.reasons import found_no_place
 from trainyard.policy.choose.selection import Choice, Selection
 from trainyard.policy.choose.sizes import sizes_to_try
 from trainyard.policy.draft import Draft
-from trainyard.policy.stages import Request
+from trainyard.policy.request import Request
 from trainyard.policy.tune.proportional import proportional_request
 from trainyard.state.jobs import Column
 from trainyard.state.record import Record
@@ -87,7 +87,7 @@ class Realisation:
                 request = policy.tune.request(self.snapshot, record.job, size, type_)
                 if some:
                     request = request._replace(servers=some)
-                if draft.try_(policy.place, request) is not None:
+                if draft.try_(policy.place.find, request) is not None:
                     return True
         return False
 

@@ -7,7 +7,8 @@ import numpy as np
 from trainyard.model.allocation import Allocation
 from trainyard.model.tolerance import CPUS_GB
 from trainyard.policy.draft import Draft
-from trainyard.policy.stages import Place, Request
+from trainyard.policy.request import Request
+from trainyard.policy.stages import Place
 from trainyard.state.jobs import Column
 from trainyard.state.record import Record
 

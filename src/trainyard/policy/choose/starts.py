@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from trainyard.model.allocation import Allocation
 from trainyard.model.arrays import Ints
 from trainyard.model.refusal import Refusal
 from trainyard.policy.choose.reasons import found_no_place
 from trainyard.policy.choose.reservation import Reservation
 from trainyard.policy.draft import Draft
+from trainyard.policy.request import Request
 from trainyard.policy.stages import Stages
 from trainyard.state.jobs import Column
 from trainyard.state.record import Record
 
 C = Column
 NOBODY: tuple[Record | None, int] = (None, 0)
+
+
+def request_of(policy: Stages, draft: Draft, record: Record) -> Request:
+    """Return what a job asks the place stage for, to run as requested."""
+    return policy.tune.request(draft.view, record.job, record.gpus, record.type_index)
+
+
+def start(policy: Stages, draft: Draft, record: Record) -> Allocation | None:
+    """Let a waiting job start as requested, if there is a place for it."""
+    request = policy.tune.request(draft.view, record.job, record.gpus, record.type_index)
+    return draft.try_(policy.place.find, request)
 
 
 def start_waiting(policy: Stages, draft: Draft) -> None:
@@ -26,7 +39,7 @@ def start_waiting(policy: Stages, draft: Draft) -> None:
     for record in order.heads(snapshot):
         if record is stuck and fill == "strict" and freed == snapshot.freed:
             break  # it found no place, and nothing became free since
-        found = draft.start(policy, record) if record.gpus <= left else None
+        found = start(policy, draft, record) if record.gpus <= left else None
         if found is None:
             found_no_place(policy, draft, record)
             if fill == "easy":
@@ -45,14 +58,14 @@ def _fill(policy: Stages, draft: Draft, rows: Ints, head: Record | None, left: i
         return
     reserved = None
     if head is not None:
-        reserved = Reservation(draft, draft.request(policy, head), policy.place)
+        reserved = Reservation(draft, request_of(policy, draft, head), policy.place)
     hopeless: set[tuple[object, ...]] = set()
     for row in rows.tolist():
         record = table.records[row]
-        request = draft.request(policy, record)
+        request = request_of(policy, draft, record)
         if (asked := request[1:]) in hopeless and draft.why is None:
             continue
-        found = draft.try_(policy.place, request) if record.gpus <= left else None
+        found = draft.try_(policy.place.find, request) if record.gpus <= left else None
         if found is None:
             hopeless.add(asked)
             found_no_place(policy, draft, record)

@@ -11,7 +11,8 @@ from trainyard.model.cluster import NodeTable
 from trainyard.policy.place.fit import by_type, worker_shares
 from trainyard.policy.place.pack import Pack
 from trainyard.policy.place.servers import with_servers
-from trainyard.policy.stages import Place, Request
+from trainyard.policy.request import Request
+from trainyard.policy.stages import Place
 from trainyard.state.room import Levels, Room, counts_of
 
 

@@ -12,7 +12,7 @@ from trainyard.model.arrays import Floats
 from trainyard.model.cluster import NodeTable, by_speed
 from trainyard.model.tolerance import CPUS_GB
 from trainyard.policy.place.servers import portions, with_servers
-from trainyard.policy.stages import Request
+from trainyard.policy.request import Request
 from trainyard.state.room import (
     Levels,
     Parts,

@@ -7,7 +7,8 @@ from typing import Literal
 from trainyard.model.allocation import Allocation
 from trainyard.model.cluster import NodeTable
 from trainyard.policy.place.fit import allocate, by_type, one_node, usable_gpus
-from trainyard.policy.stages import Place, Request
+from trainyard.policy.request import Request
+from trainyard.policy.stages import Place
 from trainyard.state.room import (
     Room,
     emptiest_nodes,

@@ -9,7 +9,8 @@ import numpy as np
 from trainyard.model.allocation import Allocation
 from trainyard.model.cluster import NodeTable
 from trainyard.policy.place.fit import allocate, by_type
-from trainyard.policy.stages import Place, Request
+from trainyard.policy.request import Request
+from trainyard.policy.stages import Place
 from trainyard.state.room import Parts, Room, counts_of, total
 
 

@@ -11,7 +11,7 @@ from trainyard.model.arrays import Floats
 from trainyard.model.cluster import NodeTable
 from trainyard.model.profile import Demand
 from trainyard.model.tolerance import CPUS_GB
-from trainyard.policy.stages import Request
+from trainyard.policy.request import Request
 from trainyard.state.room import Parts, Room
 
 MANY = 1_000_000  # tasks on a node: more than fit

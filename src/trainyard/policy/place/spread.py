@@ -5,7 +5,8 @@ from __future__ import annotations
 from trainyard.model.allocation import Allocation
 from trainyard.model.cluster import NodeTable
 from trainyard.policy.place.fit import allocate, by_type
-from trainyard.policy.stages import Place, Request
+from trainyard.policy.request import Request
+from trainyard.policy.stages import Place
 from trainyard.state.room import Room, emptiest_nodes
 
 

@@ -13,7 +13,8 @@ from trainyard.model.arrays import Floats, Ints
 from trainyard.model.cluster import NodeTable
 from trainyard.model.tolerance import CPUS_GB
 from trainyard.policy.place.fit import allocate, by_type
-from trainyard.policy.stages import Place, Request
+from trainyard.policy.request import Request
+from trainyard.policy.stages import Place
 from trainyard.state.room import Room, counts_of, fewest_nodes
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from trainyard.model.job import Job
-from trainyard.policy.stages import Request, Tune
+from trainyard.policy.request import Request
+from trainyard.policy.stages import Tune
 from trainyard.state.snapshot import Snapshot
 
 new_tuple = tuple.__new__  # Request(...) takes twice as long

@@ -9,7 +9,8 @@ from trainyard.model.allocation import Allocation, Share
 from trainyard.model.job import Job
 from trainyard.policy.draft import Draft
 from trainyard.policy.place.fit import by_type
-from trainyard.policy.stages import Request, Tune
+from trainyard.policy.request import Request
+from trainyard.policy.stages import Tune
 from trainyard.policy.tune.proportional import proportional_request
 from trainyard.policy.tune.synergy.exchange import exchange
 from trainyard.policy.tune.synergy.occupants import Occupants
