@@ -169,7 +169,7 @@ class Numbering(Fifo):
 
     def heads(self, snapshot):
         heads = list(super().heads(snapshot))
-        return reversed(heads) if snapshot.freed > 5 else iter(heads)
+        return reversed(heads) if snapshot.freed > 0 else iter(heads)
 
 
 class Lending(Proportional):

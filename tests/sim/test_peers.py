@@ -85,10 +85,8 @@ class SelectOnce(reselect.Reselection):
     """Preempts by GPU count alone: jobs that then fit on no node wait, and what they pushed out waits too."""
 
     def run(self):
-        self._realise(self._choose(None))
-
-    def _alike(self, row):
-        return np.arange(self.given.size) == row
+        self.realisation._alike = lambda row: np.arange(self.selection.given.size) == row
+        self._attempt()
 
 
 @pytest.mark.parametrize("case", LUCID, ids=lambda c: c[0])
