@@ -126,7 +126,9 @@ def decide(policy_name: str, gpus: int, jobs: int, repeat: int, workload: str) -
     yard = Yard(cluster_of(workload, gpus), policy.decide)
     for job in jobs_of(workload, jobs):
         yard.handle(JobSubmitted(0.0, job))
-    policy.decide(yard.snapshot(1.0))  # the first one imports the solver and works out ladders and curves
+    # The first one imports the solver and works out ladders and curves; what it says is known to the next.
+    view = yard.snapshot(1.0)
+    view.said = policy.decide(view).notes
     gc.collect()
     gc.disable()  # as the simulator does
     taken = []
