@@ -54,8 +54,9 @@ def test_a_time_after_the_last_decision_is_refused(run_cli, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_time_before_the_start_is_refused(run_cli):
-    code, _, said = run_cli("simulate", *INPUTS, "--snapshot-at", "nan", "s.json")
+@pytest.mark.parametrize("at", ["nan", "-1", "soon", ""])
+def test_what_is_no_time_is_refused(run_cli, at):
+    code, _, said = run_cli("simulate", *INPUTS, "--snapshot-at", at, "s.json")
     assert code == 2
     assert "give seconds from the start, 0 or more" in said
 

@@ -29,7 +29,7 @@ def simulate(
         ),
     ] = None,
     snapshot_at: Annotated[
-        tuple[float, str] | None,
+        tuple[str, str] | None,
         typer.Option(
             help="Write the state before the first decision at this time or later, for `trainyard plan`.",
             metavar="S FILE",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import nan
 from typing import TYPE_CHECKING
 
 from trainyard.errors import InputError
@@ -16,9 +17,13 @@ if TYPE_CHECKING:
 class SnapshotAt:
     """A watcher that writes one snapshot, and tells another watcher all it is told itself."""
 
-    def __init__(self, at_s: float, path: str, other: Watcher | None) -> None:
+    def __init__(self, at: str, path: str, other: Watcher | None) -> None:
+        try:
+            at_s = float(at)
+        except ValueError:
+            at_s = nan
         if not at_s >= 0:
-            raise InputError(f"--snapshot-at {at_s:g}: give seconds from the start, 0 or more")
+            raise InputError(f"--snapshot-at {at}: give seconds from the start, 0 or more, such as 60 or 0.5")
         self.at_s, self.path, self.other = at_s, path, other
         from trainyard.files.output import prepare_out_file
 
