@@ -155,7 +155,7 @@ def live_moments(
         now_s += draw.choice((0.0, 1.0, 4.5, 12.0))
         for record in yard.table.records[:]:
             if record.state is State.STOPPING and draw.random() < 0.5:
-                yard.stopped(now_s, record)
+                yard.stopped(now_s, [record])
             elif record.rate > 0 and not record.remaining_at(now_s):
                 yard.finish(now_s, record)
         _fail_or_repair(yard, now_s, draw)
@@ -205,10 +205,10 @@ def plan_of(policy: Policy, view: Snapshot) -> Written:
 
 def state_of(view: Snapshot) -> list[Any]:
     """Everything that a decision might change by mistake."""
-    table, room, seen = view.table, view.free, view.observed
+    table, room = view.table, view.free
     rows = [
         tuple(
-            getattr(record, name) if name != "occupies" else record.occupies and record.occupies.shares
+            getattr(record, name) if name not in ("occupies", "seen") else repr(getattr(record, name))
             for name in Record.__slots__
         )
         for record in table.records
@@ -222,7 +222,6 @@ def state_of(view: Snapshot) -> list[Any]:
         (room.gpus[:], room.cpus[:], room.memory_gb[:], room.levels[:], room.total, room.plain),
         [(job_id, allocation.shares) for job_id, allocation in view.target.items()],
         [record.job_id for record in view.waiting],
-        [seen.record(record.job_id) for record in table.records],
         (view.now_s, view.met, view.version, view.freed, view.placed, view.up_gpus, view.up.tobytes()),
         json.dumps(dict(view.said)),
     ]

@@ -66,7 +66,7 @@ def plan(snapshot: SnapshotSpec | AnyPath, policy: Policy | str = "fifo") -> dic
     spec = snapshot if isinstance(snapshot, SnapshotSpec) else load_snapshot(snapshot, known_models())
     chosen = _policy(policy)
     timed = TimedPolicy(chosen, explain=True)
-    found = answer(spec, timed)
+    found = answer(spec, timed.decide)
     notes = {"notes": dict(found.notes)} if found.notes else {}
     return {"plan": found.plan, "waiting": found.waiting, "decision_ms": timed.spent_s[-1] * 1e3, **notes}
 

@@ -135,7 +135,7 @@ def test_reported_progress_of_others_tells_nothing_of_speeds():
     yard.handle(DecisionDue(0.0))
     for job_id in ("rigid", "idle"):
         yard.handle(ProgressReported(10.0, job_id, 150.0))
-        assert yard.snapshot(10.0).observed.seen(job_id, None) == {}
+        assert yard.records[job_id].seen is None
 
 
 def test_a_late_report_does_not_turn_back_the_time():
@@ -151,8 +151,7 @@ def test_a_loss_is_kept_with_the_samples_done():
     yard.handle(DecisionDue(0.0))
     yard.handle(ProgressReported(10.0, "a", 150.0))
     yard.handle(ProgressReported(20.0, "a", 120.0, loss=0.75))
-    samples, losses = yard.snapshot(20.0).observed.losses("a", None, 80.0)
-    assert (samples.tolist(), losses.tolist()) == ([80.0], [0.75])
+    assert yard.records["a"].see().losses == [(80.0, 0.75)]
 
 
 def test_a_report_may_change_the_place_in_line():
@@ -162,23 +161,12 @@ def test_a_report_may_change_the_place_in_line():
     assert yard.table.changed.since(before) == [yard.records["a"]]
 
 
-def test_nothing_observed_is_kept_of_a_job_that_is_over():
-    yard = yard_of([{"a": held()}], Job("a", 0.0, 2, 100.0, **ELASTIC))
-    yard.handle(DecisionDue(0.0))
-    yard.handle(ProgressReported(10.0, "a", 170.0, loss=1.0))
-    yard.handle(JobFinished(20.0, "a"))
-    assert yard.snapshot(20.0).observed.seen("a", None) == {}
-    assert yard.snapshot(20.0).observed.losses("a", None, 1.0)[0].size == 0
-
-
 def test_time_on_each_type_is_kept_where_types_differ():
     cluster = Cluster("two", (Node("f", "fast", 4, 12, 250), Node("s", "slow", 4, 12, 250)))
     yard = yard_of([{"a": held(2, "s")}, {"a": None}], Job("a", 0.0, 2, 100.0), cluster=cluster)
     yard.handle(DecisionDue(0.0))
     yard.handle(DecisionDue(7.0))
-    assert yard.snapshot(7.0).observed.type_s == {"a": [0.0, 7.0]}
-    yard.handle(JobFinished(8.0, "a"))
-    assert yard.snapshot(8.0).observed.type_s == {}
+    assert yard.records["a"].see().type_s == [0.0, 7.0]
 
 
 def test_nothing_became_free_since_the_last_decision():

@@ -11,7 +11,6 @@ from trainyard.core.progress import lr_factor, note_checkpoint, roll_back, settl
 from trainyard.model.allocation import Allocation, Share
 from trainyard.model.job import Job
 from trainyard.state.lifecycle import State
-from trainyard.state.observed import Observed
 from trainyard.state.record import Record
 
 HELD = Allocation((Share("n0", 2, 1, 6.0, 32.0),))
@@ -42,14 +41,14 @@ def numbers(record):
 )
 def test_settling_counts_the_work_since_the_last_time(now, left, since):
     record = running()
-    assert settle(Observed(), record, now) == left
+    assert settle(record, now) == left
     assert numbers(record) == [left, 2.0, since]
 
 
 def test_settling_twice_counts_once():
     record = running()
-    settle(Observed(), record, 20.0)
-    assert settle(Observed(), record, 20.0) == 980.0
+    settle(record, 20.0)
+    assert settle(record, 20.0) == 980.0
 
 
 @pytest.mark.parametrize(
@@ -63,10 +62,9 @@ def test_settling_twice_counts_once():
 def test_speeds_of_elastic_jobs_are_remembered(limits, occupies, seen):
     record = running(**limits)
     record.occupies = occupies
-    observed = Observed()
-    settle(observed, record, 15.0)
-    settle(observed, record, 15.0)
-    assert observed.seen("a", None) == seen
+    settle(record, 15.0)
+    settle(record, 15.0)
+    assert record.see().ran == seen
 
 
 @pytest.mark.parametrize(

@@ -76,8 +76,8 @@ def test_nothing_is_lost(tmp_path, now_s):
     )
     assert (read.met, read.up_gpus, read.said) == (view.met, view.up_gpus, view.said)
     assert read.rules == replace(view.rules, until_s=float("inf"))
-    for job in JOBS:
-        assert read.observed.record(job.job_id) == view.observed.record(job.job_id)
+    for record in view.table.records:
+        assert read.table.of[record.job_id].see().record() == record.see().record()
 
 
 def moved_on(policy, now_s):

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainyard.core import story as module
-from trainyard.core.story import Change, Story
+from trainyard.core.story import ALL_DONE, ARRIVED, RESUMED, Change, Story
 from trainyard.model.allocation import Allocation, Share
 from trainyard.sim.result import Segment, segments
 from trainyard.state.lifecycle import State
@@ -27,10 +27,15 @@ ROWS = [
 ]
 
 
+def tell(story, row):
+    time_s, job_id, before, after, cause, allocation = row
+    story.append((time_s, job_id, story.step(before, after, cause), allocation))
+
+
 def story_of(rows):
     story = Story()
     for row in rows:
-        story.append(row)
+        tell(story, row)
     return story
 
 
@@ -59,9 +64,8 @@ def test_packed_or_not_a_story_tells_the_same(rows, block, often):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "BLOCK", block)
         packed = Story()
-        append = packed.append  # writers hold on to it
         for i, row in enumerate(rows):
-            append(row)
+            tell(packed, row)
             if i % often == 0:
                 packed.pack()
                 assert len(packed) == i + 1
@@ -74,20 +78,32 @@ def test_a_story_is_packed_in_whole_blocks(monkeypatch):
     monkeypatch.setattr(module, "BLOCK", 3)
     story = Story()
     for i, row in enumerate(ROWS):
-        story.append(row)
+        tell(story, row)
         story.pack()
-        assert [len(block) for block in story._blocks] == [3] * ((i + 1) // 3)
+        assert [len(block.step) for block in story._blocks] == [3] * ((i + 1) // 3)
     assert len(story._cells) < module.WIDTH * module.BLOCK
 
 
-def test_a_cause_is_stored_once(monkeypatch):
+def test_a_step_is_stored_once(monkeypatch):
     monkeypatch.setattr(module, "BLOCK", 2)
     story = Story()
     for row in ROWS * 2:
-        story.append(row)
+        tell(story, row)
         story.pack()
-    assert story._causes == list(dict.fromkeys(row[4] for row in ROWS))
+    assert len(story._steps) == len(module.OFTEN) + 2  # submitted alone, and cancelled
     assert [change.cause for change in story] == [row[4] for row in ROWS * 2]
+
+
+def test_a_job_that_arrived_took_two_steps():
+    story = Story()
+    story.append((7.0, "a", ARRIVED, None))
+    assert len(story) == 2
+    assert list(map(str, story)) == ["7.000 s: a submitted (submitted)", "7.000 s: a waiting (accepted)"]
+
+
+def test_common_steps_have_fixed_numbers():
+    assert Story().step(S.WAITING, S.RUNNING, "resumed") == RESUMED
+    assert Story().step(S.RUNNING, S.DONE, "all work done") == ALL_DONE
 
 
 def test_a_change_reads_as_a_line():

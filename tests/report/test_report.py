@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from trainyard.core.story import Story
+from trainyard.core.story import ALL_DONE, STARTED, Story
 from trainyard.errors import InputError
 from trainyard.model.allocation import Allocation, Share
 from trainyard.model.cluster import Cluster, uniform_cluster
@@ -30,7 +30,6 @@ from trainyard.report.payload import payload
 from trainyard.report.png import legend_columns, write_pngs
 from trainyard.report.table import comparison_table, summary_table
 from trainyard.sim.result import Outcomes, Result, Segment, Timeline
-from trainyard.state.lifecycle import State
 
 # --- runs to report on -----------------------------------------------------------------------------------
 
@@ -65,7 +64,7 @@ def run(
                 free[share.node] += share.gpus
             held -= allocation.gpus
             finish[job] = now
-            story.append((now, work.job_id[job], State.RUNNING, State.DONE, "all work done", None))
+            story.append((now, work.job_id[job], ALL_DONE, None))
         while upcoming[0] <= now:
             heapq.heappush(waiting, (key(upcoming[1]), upcoming[1]))
             upcoming = next(arrivals)
@@ -75,7 +74,7 @@ def run(
             held += allocation.gpus
             start[job] = now
             heapq.heappush(running, (now + work.duration_s[job], job, allocation))
-            story.append((now, work.job_id[job], State.WAITING, State.RUNNING, "planned", allocation))
+            story.append((now, work.job_id[job], STARTED, allocation))
         levels.append((now, len(waiting), len(running), held))
     return result_of(cluster, work, policy, start, finish, story, levels)
 

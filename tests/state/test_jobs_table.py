@@ -208,8 +208,11 @@ def test_jobs_with_demands_of_their_own_are_counted():
 
 def test_a_copy_of_a_record_has_all_its_numbers_and_is_its_own():
     record = record_of_numbers(5)
-    record.preemptions, record.first_start_s, record.stopping = 4, 2.0, True
+    record.preemptions, record.first_start_s, record.special = 4, 2.0, True
+    record.see().ran_at((1, 0), 2.0, 3.0)
     twin = record.copy()
     assert all(getattr(twin, name) == getattr(record, name) for name in Record.__slots__)
     twin.rate, twin.row = 1.5, 9
+    twin.see().ran_at((1, 0), 2.0, 3.0)
+    assert record.see().ran == {(1, 0): (2.0, 3.0)}
     assert (record.rate, record.row) == (5000.0 + C.RATE, -1)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainyard.model.allocation import Share
+from trainyard.model.allocation import Allocation, Share
 from trainyard.model.cluster import Cluster, Node, NodeTable
 from trainyard.state.room import (
     Room,
@@ -25,7 +25,7 @@ from trainyard.state.room import (
 )
 
 free_gpus = st.lists(st.integers(0, 5), min_size=1, max_size=6)
-INDEX = {"n0": 0, "n1": 1, "n2": 2}
+NODES = NodeTable(Cluster("three", tuple(Node(f"n{i}", "V100", 4, 12.0, 40.0) for i in range(3))))
 
 
 def levels(counts):
@@ -157,12 +157,12 @@ def test_adding_keeps_groups_and_totals_as_recounted(steps):
 
 def test_taking_debits_every_share_and_giving_credits_it_again():
     here = room(4, 2, 3)
-    shares = (Share("n0", 3, 0, 5.0, 7.0), Share("n2", 0, 2, 1.0, 2.0))
-    here.take(INDEX, shares)
+    held = Allocation((Share("n0", 3, 0, 5.0, 7.0), Share("n2", 0, 2, 1.0, 2.0)))
+    here.take(NODES, held)
     assert (here.gpus, here.total) == ([1, 2, 3], 6)
     assert (here.cpus, here.memory_gb) == ([7.0, 6.0, 8.0], [33.0, 20.0, 28.0])
     assert here.levels == [*levels([1, 2, 3]), 0]
-    here.give(INDEX, shares)
+    here.give(NODES, held)
     assert (here.gpus, here.total, here.levels) == ([4, 2, 3], 9, levels([4, 2, 3]))
     assert (here.cpus, here.memory_gb) == ([12.0, 6.0, 9.0], [40.0, 20.0, 30.0])
 

@@ -166,13 +166,13 @@ def test_a_fork_can_be_changed():
     twin.table.remove(twin.table.of["a"])
     twin.waiting.remove(b)
     twin.free.add(0, 1, 3.0, 16.0)
-    twin.observed.ran("b", (1, 0), 1.0, 1.0)
+    b.see().ran_at((1, 0), 1.0, 1.0)
     twin.caches["x"] = 2
     del twin.target["a"]
     assert ([r.job_id for r in snapshot.waiting], list(snapshot.target)) == (["b"], ["a"])
     assert (len(snapshot.table), snapshot.remaining_samples().tolist()) == (2, [185.0, 40.0])
     assert (snapshot.free.gpus, snapshot.caches, snapshot.version) == ([3, 3], {"x": 1}, version)
-    assert snapshot.observed.seen("b", None) == {}
+    assert snapshot.table.of["b"].seen is None
     assert (twin.now_s, twin.up_gpus, twin.met, twin.rules) == (20.0, 8, snapshot.met, snapshot.rules)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trainyard.core.instructions import RETUNE, START, STOP, Do
 from trainyard.core.progress import lr_factor, note_checkpoint, settle
-from trainyard.core.story import Story
+from trainyard.core.story import RESUMED, STARTED, Story
 from trainyard.errors import InputError, TransitionError
 from trainyard.model.allocation import Allocation
 from trainyard.model.job import Job
@@ -59,14 +59,12 @@ class Carrier:
         return False
 
     def _start(self, record: Record, allocation: Allocation, now: float) -> None:
-        """Start a job; that it changed has been noted."""
-        if record.state is not WAITING:
-            raise refusal(record, RUNNING)
+        """Start a job that waits; that it changed has been noted."""
         gpus, factor, job_id = allocation.gpus, 1.0, record.job_id
         if record.first_start_s is None:
-            record.first_start_s, since, cause = now, now + self.rules.start_s, "started"
+            record.first_start_s, since, step = now, now + self.rules.start_s, STARTED
         else:
-            since, cause = now + self._view.restart_cost(record.job), "resumed"
+            since, step = now + self._view.restart_cost(record.job), RESUMED
             record.restarts += 1
             factor = lr_factor(record, gpus)
         record.trained_with = gpus
@@ -78,13 +76,13 @@ class Carrier:
         record.saved = left = record.remaining
         record.state = RUNNING
         self._runs = record.start = self._runs + 1  # what is said of its earlier runs is void from now on
-        self.story.append((now, job_id, WAITING, RUNNING, cause, allocation))
+        self.story.append((now, job_id, step, allocation))
         self.out.append((START, record, allocation, rate, since + left / rate, factor))
 
     def _retune(self, record: Record, allocation: Allocation, now: float) -> None:
         """CPUs or memory change under the same workers: free, and at once."""
         note_checkpoint(record, now)
-        left = settle(self._view.observed, record, now)
+        left = settle(record, now)
         record.rate = rate = self.speed.rate(record.job, allocation)
         if not rate > 0:
             raise _never_ends(record.job, allocation)
@@ -94,31 +92,33 @@ class Carrier:
         self._change(record, RUNNING, now, "CPUs or memory change", allocation)
         self.out.append((RETUNE, record, allocation, rate, record.since + left / rate))
 
-    def _stop(self, record: Record, now: float, cause: str) -> None:
-        settle(self._view.observed, record, now)
+    def _stop(self, record: Record, now: float, step: int) -> None:
+        """Tell a running job to stop; the step says why."""
+        settle(record, now)
         record.rate = 0.0
         record.start = -1
         self._changed.append(record)
-        self._change(record, STOPPING, now, cause, record.occupies)
-        assert record.occupies is not None
-        record.stopping = True
-        for share in record.occupies.shares:
-            self._leaving[share.node] = self._leaving.get(share.node, 0) + 1
+        record.state, occupied, leaving = STOPPING, record.occupies, self._leaving
+        self.story.append((now, record.job_id, step, occupied))
+        assert occupied is not None
+        for share in occupied.shares:
+            node = share[0]
+            leaving[node] = leaving.get(node, 0) + 1
         self.out.append((STOP, record))
 
     def _vacate(self, record: Record) -> bool:
-        """The job's processes are gone from its nodes; return whether another job may wait for that."""
-        occupied, opened = record.occupies, False
-        if occupied is not None and record.stopping:
-            for share in occupied.shares:
-                left = self._leaving[share.node] - 1
-                if left:
-                    self._leaving[share.node] = left
-                else:
-                    del self._leaving[share.node]
-                    opened = True
-        record.stopping = False
+        """The processes of a stopping job are gone; return whether another job may wait for its nodes."""
+        occupied, leaving, opened = record.occupies, self._leaving, False
         record.occupies = None
+        assert occupied is not None
+        for share in occupied.shares:
+            node = share[0]
+            left = leaving[node] - 1
+            if left:
+                leaving[node] = left
+            else:
+                del leaving[node]
+                opened = True
         return opened
 
     def _change(
@@ -128,7 +128,7 @@ class Carrier:
         if after not in AFTER[before]:
             raise refusal(record, after)
         record.state = after
-        self.story.append((now, job_id, before, after, cause, allocation))
+        self.story.append((now, job_id, self.story.step(before, after, cause), allocation))
 
 
 def refusal(record: Record, after: State) -> TransitionError:

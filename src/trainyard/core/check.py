@@ -30,22 +30,61 @@ def check_plan(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) -> 
             raise _over_allocated(snapshot.nodes.ids[at], room[at])
 
 
-def plain_start(snapshot: Snapshot, job_id: str, allocation: Allocation | None) -> Record | None:
-    """Return the job if it waits and may start with this, a plain share of one node; None if not sure.
+def plain_start(snapshot: Snapshot, record: Record, allocation: Allocation) -> bool:
+    """Whether it is sure that the job waits and may start with this, a plain share of one node.
 
     It is the common case, looked at more quickly: free GPUs say that there is room for their shares, too.
     """
-    record = snapshot.table.of.get(job_id)
-    if record is None or record.given or allocation is None or (at := allocation.at) < 0:
-        return None
-    free, gpus, type_index, profile = snapshot.free, record.gpus, record.type_index, record.job.profile
-    sure = (
-        allocation.gpus == gpus <= free.gpus[at]
-        and free.plain
-        and (type_index < 0 or type_index == snapshot.nodes.type_of[at])
-        and (profile is None or not profile.apart)
+    plain = allocation.plain
+    return (
+        len(plain) == 1
+        and not record.given
+        and record.type_index < 0
+        and plain[0][1] == record.gpus <= snapshot.free.gpus[plain[0][0]]
+        and snapshot.free.plain
+        and not record.job.particular
     )
-    return record if sure else None
+
+
+Turns = tuple[list[Record], list[tuple[Record, Allocation]]]  # who stops, and who starts with what
+
+
+def plain_turns(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) -> Turns | None:
+    """Return who stops and who starts if that is all, each with plain shares of nodes; None if not sure.
+
+    It is the common case, looked at more quickly: free GPUs say that there is room for their shares, too.
+    """
+    free, of, target = snapshot.free, snapshot.table.of, snapshot.target
+    if not free.plain:
+        return None
+    stops: list[Record] = []
+    starts: list[tuple[Record, Allocation]] = []
+    left: dict[int, int] = {}
+    for job_id, after in changes.items():
+        record = of.get(job_id)
+        if record is None:
+            return None
+        if after is None:
+            if not record.given:
+                return None
+            stops.append(record)
+            before = target[job_id]
+            for at, gpus, _, _ in before.plain:
+                left[at] = left.get(at, free.gpus[at]) + gpus
+            continue
+        plain = after.plain
+        if (
+            not plain
+            or record.given
+            or after.gpus != record.gpus
+            or record.type_index >= 0
+            or record.job.particular
+        ):
+            return None
+        for at, gpus, _, _ in plain:
+            left[at] = left.get(at, free.gpus[at]) - gpus
+        starts.append((record, after))
+    return (stops, starts) if min(left.values(), default=0) >= 0 else None
 
 
 Left = dict[int, list[float]]  # node -> GPUs, CPUs and GB of memory that are left of it

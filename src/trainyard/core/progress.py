@@ -5,13 +5,12 @@ from __future__ import annotations
 from math import floor
 
 from trainyard.state.lifecycle import State
-from trainyard.state.observed import Observed
 from trainyard.state.record import Record
 
 RUNNING = State.RUNNING
 
 
-def settle(observed: Observed, record: Record, now: float) -> float:
+def settle(record: Record, now: float) -> float:
     """Count the work done so far; return the samples left."""
     since = record.since
     if now > since:
@@ -20,7 +19,7 @@ def settle(observed: Observed, record: Record, now: float) -> float:
         record.since = now
         if record.job.elastic and record.occupies is not None:
             occupied = record.occupies
-            observed.ran(record.job_id, (occupied.gpus, occupied.servers), now - since, done)
+            record.see().ran_at((occupied.gpus, occupied.servers), now - since, done)
     return record.remaining
 
 

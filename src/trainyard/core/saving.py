@@ -76,7 +76,7 @@ def _shares(allocation: Allocation, names: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _numbers(view: Snapshot, record: Record) -> dict[str, Any]:
-    seen = view.observed.record(record.job_id)
+    seen = {} if record.seen is None else record.seen.record()
     first = {} if record.first_start_s is None else {"first_start_s": record.first_start_s}
     rate = {"rate": record.rate} if record.given else {}
     return {

@@ -29,74 +29,80 @@ class Change:
         return f"{self.time_s:.3f} s: {self.job_id} {self.after.value}{where} ({self.cause})"
 
 
-Row = tuple[float, str, State | None, State, str, Allocation | None]
-WIDTH: Final = 6  # cells of a row
+Step = tuple[State | None, State, str]  # from which state to which, and why
+S = State
+
+# What there are millions of, by number: a new job takes two steps at once.
+OFTEN: Final[list[tuple[Step, ...]]] = [
+    ((None, S.SUBMITTED, "submitted"), (S.SUBMITTED, S.WAITING, "accepted")),
+    ((S.WAITING, S.RUNNING, "started"),),
+    ((S.WAITING, S.RUNNING, "resumed"),),
+    ((S.RUNNING, S.STOPPING, "preempted"),),
+    ((S.STOPPING, S.WAITING, "stopped and saved"),),
+    ((S.RUNNING, S.DONE, "all work done"),),
+]
+ARRIVED, STARTED, RESUMED, PREEMPTED, STOPPED, ALL_DONE = range(len(OFTEN))
+
+Row = tuple[float, str, int, Allocation | None]  # when, which job, which steps, what it holds from now on
+WIDTH: Final = 4  # cells of a row
 BLOCK: Final = 65_536  # rows that are packed together
-STATES: Final[tuple[State | None, ...]] = (None, *State)
-CODE: Final = {state: code for code, state in enumerate(STATES)}
 
 
 class Story:
     """An append-only log of changes. There are millions, too many for objects: they are packed in columns."""
 
-    __slots__ = ("_blocks", "_cause_codes", "_causes", "_cells", "append")
+    __slots__ = ("_blocks", "_cells", "_numbers", "_steps", "append")
 
     def __init__(self) -> None:
         self._blocks: list[_Block] = []
         self._cells: list[Any] = []  # of the latest rows, one cell after the other
-        self._causes: list[str] = []
-        self._cause_codes: dict[str, int] = {}
+        self._steps = OFTEN.copy()
+        self._numbers = {steps: number for number, steps in enumerate(OFTEN)}
         self.append: Callable[[Row], None] = self._cells.extend
+
+    def step(self, before: State | None, after: State, cause: str) -> int:
+        """Return the number of a step, for a row."""
+        alone = ((before, after, cause),)
+        number = self._numbers.get(alone)
+        if number is None:
+            number = self._numbers[alone] = len(self._steps)
+            self._steps.append(alone)
+        return number
 
     def pack(self) -> None:
         """Pack the latest rows if there are many."""
-        cells = self._cells
-        if len(cells) >= WIDTH * BLOCK:
-            codes = self._cause_codes
-            for cause in dict.fromkeys(cells[4::WIDTH]):
-                if cause not in codes:
-                    codes[cause] = len(codes)
-                    self._causes.append(cause)
-            self._blocks.append(_Block(cells, codes))
-            cells.clear()
+        if len(self._cells) >= WIDTH * BLOCK:
+            self._blocks.append(_Block(self._cells))
+            self._cells.clear()
 
     def _rows(self) -> Iterator[Row]:
         for block in self._blocks:
-            yield from block.rows(self._causes)
+            yield from zip(block.time_s, block.job_id, block.step, block.allocation, strict=True)
         yield from zip(*[iter(self._cells)] * WIDTH, strict=True)
 
     def __iter__(self) -> Iterator[Change]:
-        return (Change(*row) for row in self._rows())
+        return self._changes(self._rows())
 
     def __len__(self) -> int:
-        return sum(map(len, self._blocks)) + len(self._cells) // WIDTH
+        return sum(len(self._steps[number]) for _, _, number, _ in self._rows())
 
     def of(self, job_id: str) -> list[Change]:
         """Return everything that happened to one job, in order."""
-        return [Change(*row) for row in self._rows() if row[1] == job_id]
+        return list(self._changes(row for row in self._rows() if row[1] == job_id))
+
+    def _changes(self, rows: Iterator[Row]) -> Iterator[Change]:
+        for time_s, job_id, number, allocation in rows:
+            for before, after, cause in self._steps[number]:
+                yield Change(time_s, job_id, before, after, cause, allocation)
 
 
 class _Block:
     """Some rows, column by column."""
 
-    __slots__ = ("after", "allocation", "before", "cause", "job_id", "time_s")
+    __slots__ = ("allocation", "job_id", "step", "time_s")
 
-    def __init__(self, cells: list[Any], causes: dict[str, int]) -> None:
+    def __init__(self, cells: list[Any]) -> None:
         self.time_s = array("d", cells[0::WIDTH])
         self.job_id: list[str] = cells[1::WIDTH]
-        self.before = bytes([CODE[state] for state in cells[2::WIDTH]])
-        self.after = bytes([CODE[state] for state in cells[3::WIDTH]])
-        self.cause = array("L", [causes[cause] for cause in cells[4::WIDTH]])
-        self.allocation: list[Allocation | None] = cells[5::WIDTH]
-
-    def __len__(self) -> int:
-        return len(self.before)
-
-    def rows(self, causes: list[str]) -> Iterator[Row]:
-        """Yield the rows again."""
-        for at, job_id, before, after, cause, allocation in zip(
-            self.time_s, self.job_id, self.before, self.after, self.cause, self.allocation, strict=True
-        ):
-            now = STATES[after]
-            assert now is not None
-            yield at, job_id, STATES[before], now, causes[cause], allocation
+        self.step = array("I", cells[2::WIDTH])
+        self.allocation: list[Allocation | None] = cells[3::WIDTH]

@@ -51,10 +51,10 @@ def _validate_capacity(yard: Yard) -> None:
     free = Room.all_of(yard.nodes)
     occupied = Room.all_of(yard.nodes)
     for allocation in yard.target.values():
-        free.take(yard.nodes.index, allocation.shares)
+        free.take(yard.nodes, allocation)
     for record in yard.records.values():
         if record.occupies is not None:
-            occupied.take(yard.nodes.index, record.occupies.shares)
+            occupied.take(yard.nodes, record.occupies)
     for node in yard.down:
         i = yard.nodes.index[node]
         _require(free.gpus[i] == yard.nodes.gpus[i], f"nothing is planned on {node}, which is down")

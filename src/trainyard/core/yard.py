@@ -12,14 +12,14 @@ instructions as objects, for whoever prefers these.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from trainyard.core.carry_out import Carrier, refusal
-from trainyard.core.check import check_plan, plain_start
+from trainyard.core.check import check_plan, plain_start, plain_turns
 from trainyard.core.events import (
     DecisionDue,
     Event,
@@ -33,7 +33,7 @@ from trainyard.core.events import (
 )
 from trainyard.core.instructions import DECIDE_AT, ENDED, KILL, Do, Instruction, as_objects
 from trainyard.core.progress import roll_back
-from trainyard.core.story import Story
+from trainyard.core.story import ALL_DONE, ARRIVED, PREEMPTED, STOPPED, Story
 from trainyard.errors import TrainyardError
 from trainyard.model.allocation import Allocation, Plan
 from trainyard.model.cluster import Cluster, NodeTable
@@ -46,13 +46,14 @@ from trainyard.state.lifecycle import AFTER, State
 from trainyard.state.queue import Queue
 from trainyard.state.record import Record
 from trainyard.state.room import Room
+from trainyard.state.seen import restored
 from trainyard.state.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from trainyard.files.schemas import BooksEntry
 
 # Python 3.11 looks members of classes up slowly, and these are needed all the time.
-SUBMITTED, WAITING, RUNNING, STOPPING = State.SUBMITTED, State.WAITING, State.RUNNING, State.STOPPING
+WAITING, RUNNING, STOPPING = State.WAITING, State.RUNNING, State.STOPPING
 DONE, CANCELLED = State.DONE, State.CANCELLED
 MOST_CACHES = 64  # stages of so many policies may keep something
 
@@ -123,7 +124,7 @@ class Yard(Carrier):
         """Take in a job in the middle of its life, with what it holds and what was seen of it."""
         self._seq = max(self._seq, record.seq)
         self.table.add(record)
-        self._view.observed.restore(record.job_id, seen)
+        record.seen = restored(seen)
         if allocation is None:
             self.waiting.add(record)
             return
@@ -165,23 +166,23 @@ class Yard(Carrier):
         type_index = self.nodes.type_index[job.gpu_type] if job.gpu_type else -1
         record = Record(job, seq, type_index, self.speed.work(job), now, self._met)
         self.table.add(record)
-        append = self.story.append
-        append((now, job_id, None, SUBMITTED, "submitted", None))
-        append((now, job_id, SUBMITTED, WAITING, "accepted", None))
+        self.story.append((now, job_id, ARRIVED, None))
         self.waiting.add(record)
 
     def finish(self, now: float, record: Record, state: State = DONE, cause: str = "ended by itself") -> None:
         """A job is over, well or badly."""
-        job_id, before = record.job_id, record.state
-        if state not in AFTER[before]:
-            raise refusal(record, state)
+        job_id, before, step = record.job_id, record.state, ALL_DONE
+        if state is not DONE or before is not RUNNING:
+            if state not in AFTER[before]:
+                raise refusal(record, state)
+            step = self.story.step(before, state, "all work done" if state is DONE else cause)
         record.state, record.start = state, -1
-        self.story.append((now, job_id, before, state, "all work done" if state is DONE else cause, None))
+        self.story.append((now, job_id, step, None))
         if job_id in self.target:
             self._untarget(record, now)
         else:
             self.waiting.remove(record)
-        if record.stopping:
+        if before is STOPPING:
             self._vacate(record)
         table, lived = self.table, now - record.arrival_s
         if now != self._met_at:
@@ -190,7 +191,6 @@ class Yard(Carrier):
         crowding = record.gpus * met / self._all_gpus
         self.out.append((ENDED, record, state, now, record.ideal_s * (crowding if crowding > 1.0 else 1.0)))
         table.remove(record)
-        self._view.observed.forget(job_id)
         if self.pending:
             self._start_pending(now)
 
@@ -200,24 +200,30 @@ class Yard(Carrier):
             self.out.append((KILL, record))
         self.finish(now, record, CANCELLED, "cancelled by its user")
 
-    def stopped(self, now: float, record: Record) -> None:
-        """A job that was told to stop is gone."""
-        self._change(record, WAITING, now, "stopped and saved")
-        if self._vacate(record) or record.job_id in self.pending:
+    def stopped(self, now: float, records: Iterable[Record]) -> None:
+        """Jobs that were told to stop are gone."""
+        opened = False
+        for record in records:
+            if record.state is not STOPPING:
+                raise refusal(record, WAITING)
+            record.state = WAITING
+            self.story.append((now, record.job_id, STOPPED, None))
+            opened |= self._vacate(record) or record.job_id in self.pending
+        if opened:
             self._start_pending(now)
 
     def progress(self, now: float, record: Record, remaining: float, loss: float | None) -> None:
         """A running job says how much is left."""
-        since, observed = record.since, self._view.observed
+        since = record.since
         done = record.remaining - remaining
         if record.occupies is not None and record.job.elastic and now > since and done > 0:
-            observed.ran(record.job_id, (record.occupies.gpus, record.occupies.servers), now - since, done)
+            record.see().ran_at((record.occupies.gpus, record.occupies.servers), now - since, done)
         record.remaining = remaining
         record.since = max(since, now)
         self._changed.append(record)
         self._view.reports += 1
         if loss is not None:
-            observed.reported(record.job_id, record.total - remaining, loss)
+            record.see().reported(record.total - remaining, loss)
 
     # -- nodes --------------------------------------------------------------------------------------------
 
@@ -233,9 +239,10 @@ class Yard(Carrier):
             if record.occupies is not None:
                 roll_back(record, now)
                 self._changed.append(record)
+                if record.state is STOPPING:
+                    self._vacate(record)
                 self._change(record, WAITING, now, cause)
-                self._vacate(record)
-                record.start = -1
+                record.occupies, record.start = None, -1
                 self.out.append((KILL, record))
         self.down.add(node)
         self._set_capacity(node, -1)
@@ -276,21 +283,32 @@ class Yard(Carrier):
             snapshot.said = notes
         if changes:
             self._apply(changes, now)
+            if len(self._changed) > KEPT:
+                self.table.changed.trim()
+                self.story.pack()
         if wake_s != self._wake_s:
             self._wake_s = wake_s if wake_s > now else inf
             self.out.append((DECIDE_AT, None, self._wake_s))
-        if len(self._changed) > KEPT:
-            self.table.changed.trim()
-            self.story.pack()
 
     def _apply(self, changes: Mapping[str, Allocation | None], now: float) -> None:
         """5. Make the plan the target: first everything that is taken, then everything that is given."""
         if len(changes) == 1:  # and most often one job just starts
             ((job_id, alone),) = changes.items()
-            if (record := plain_start(self._view, job_id, alone)) is not None and alone is not None:
+            record = self.records.get(job_id)
+            if record is not None and alone is not None and plain_start(self._view, record, alone):
                 self._give(record, alone, now)
                 return
-        check_plan(self._view, changes)  # 4. before anything changes; `plain_start` is the same for one start
+        plain = plain_turns(self._view, changes)
+        if plain is not None:  # as most plans are
+            for record in plain[0]:
+                self._untarget(record, now)
+                self._retarget(record, None, now)
+            for record, allocation in plain[1]:
+                self._give(record, allocation, now)
+            return
+        check_plan(
+            self._view, changes
+        )  # 4. before anything changes; `plain_turns` is the same for most plans
         records, target = self.records, self.target
         taken: list[tuple[Record, Allocation | None]] = []
         given: list[tuple[Record, Allocation]] = []
@@ -326,29 +344,26 @@ class Yard(Carrier):
         running = record.state is RUNNING
         if after is None:
             self.waiting.add(record)
-            record.preemptions += running
-        else:
-            self._target(record, after, now)
-            self.pending[record.job_id] = None
-            if running and record.occupies is not None and record.occupies.seats == after.seats:
-                return  # it may have to wait for another job to make room
-        if running:
-            self._stop(record, now, "preempted" if after is None else "its workers change")
+            if running:
+                record.preemptions += 1
+                self._stop(record, now, PREEMPTED)
+            return
+        self._target(record, after, now)
+        self.pending[record.job_id] = None
+        # With the same seats it goes on, but may have to wait for another job to make room.
+        if running and record.occupies is not None and record.occupies.seats != after.seats:
+            self._stop(record, now, self.story.step(RUNNING, STOPPING, "its workers change"))
 
     def _untarget(self, record: Record, now: float) -> None:
         """Take a job's allocation out of the target, settling what it attained."""
         self._view.freed += 1
         job_id, given = record.job_id, record.given
         allocation = self.target.pop(job_id)
-        if (at := allocation.at) >= 0:
-            share = allocation.shares[0]
-            self.free.add(at, given, share.cpus, share.memory_gb)
-        else:
-            self.free.give(self.nodes.index, allocation.shares)
-            if record.special:
-                self._special -= 1
-                self.free.plain = not self._special
-                record.special = False
+        self.free.give(self.nodes, allocation)
+        if record.special:
+            self._special -= 1
+            self.free.plain = not self._special
+            record.special = False
         if self.pending:
             self.pending.pop(job_id, None)
         spent = now - record.given_since
@@ -359,20 +374,16 @@ class Yard(Carrier):
         record.given = 0
         self._changed.append(record)
         if self._several_types:
-            self._view.observed.held(job_id, self.nodes.workers_by_type(allocation), spent)
+            record.see().held(self.nodes.workers_by_type(allocation), spent)
 
     def _target(self, record: Record, allocation: Allocation, now: float) -> None:
         self.target[record.job_id] = allocation
         record.given = given = allocation.gpus
-        if (at := allocation.at) >= 0:
-            share = allocation.shares[0]
-            self.free.add(at, -given, -share.cpus, -share.memory_gb)
-        else:
-            self.free.take(self.nodes.index, allocation.shares)
-            if not self.nodes.is_proportional(allocation):
-                record.special = True
-                self._special += 1
-                self.free.plain = False
+        self.free.take(self.nodes, allocation)
+        if not allocation.plain and not self.nodes.is_proportional(allocation):
+            record.special = True
+            self._special += 1
+            self.free.plain = False
         if given != record.gpus:
             self.table.resized += 1
         record.given_since = now
@@ -394,7 +405,7 @@ def _progress(yard: Yard, event: ProgressReported) -> None:
 HANDLERS: dict[type, Callable[[Yard, Any], None]] = {
     JobSubmitted: lambda yard, event: yard.submit(event.time_s, event.job),
     JobFinished: lambda yard, e: yard.finish(e.time_s, yard.records[e.job_id], e.outcome),
-    JobStopped: lambda yard, event: yard.stopped(event.time_s, yard.records[event.job_id]),
+    JobStopped: lambda yard, event: yard.stopped(event.time_s, [yard.records[event.job_id]]),
     JobCancelled: lambda yard, event: yard.cancel(event.time_s, yard.records[event.job_id]),
     ProgressReported: _progress,
     NodeFailed: lambda yard, event: yard.node_failed(event.time_s, event.node),

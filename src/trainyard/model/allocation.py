@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from math import inf
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from trainyard.model.refusal import Refusal
+
+Part = tuple[int, int, float, float]  # index of a node, GPUs, CPUs and GB that are taken of it
 
 
 class Share(NamedTuple):
@@ -27,23 +28,28 @@ class Share(NamedTuple):
         return Share(node, gpus + more_gpus, servers + more_servers, cpus + more_cpus, memory_gb + more_gb)
 
 
-_set = object.__setattr__
-
-
-@dataclass(frozen=True, slots=True, init=False)
 class Allocation:
-    """Everything a job holds: its share of each node."""
+    """Everything a job holds: its share of each node. It never changes.
 
-    shares: tuple[Share, ...]
-    gpus: int = field(init=False, repr=False, compare=False)  # on all nodes
-    # The node's index in its table if these are GPUs of one node with their proportional share, else -1.
-    at: int = field(init=False, repr=False, compare=False)
+    `plain` is the same by the nodes' indices in their table, if every GPU comes with its node's proportional
+    share and with nothing else. Only `NodeTable.plain` gives that.
+    """
 
-    def __init__(self, shares: tuple[Share, ...], at: int = -1) -> None:
-        gpus = shares[0].gpus if len(shares) == 1 else sum([share.gpus for share in shares])
-        _set(self, "shares", shares)
-        _set(self, "gpus", gpus)
-        _set(self, "at", at)
+    __slots__ = ("gpus", "plain", "shares")
+
+    def __init__(self, shares: tuple[Share, ...], plain: tuple[Part, ...] = ()) -> None:
+        self.shares = shares
+        self.gpus = shares[0][1] if len(shares) == 1 else sum([share[1] for share in shares])  # on all nodes
+        self.plain = plain
+
+    def __eq__(self, other: object) -> bool:
+        return self.shares == other.shares if isinstance(other, Allocation) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.shares)
+
+    def __repr__(self) -> str:
+        return f"Allocation({self.shares!r})"
 
     @property
     def workers(self) -> tuple[tuple[str, int], ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from trainyard.model.allocation import Allocation, Share
+from trainyard.model.allocation import Allocation, Part, Share
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.shape import Shape
 
@@ -110,6 +110,11 @@ class NodeTable:
             np.int64
         )
 
+    def parts(self, allocation: Allocation) -> list[Part]:
+        """What an allocation holds by the nodes' indices."""
+        index = self.index
+        return [(index[node], gpus, cpus, gb) for node, gpus, _, cpus, gb in allocation.shares]
+
     def workers_by_type(self, allocation: Allocation) -> list[int]:
         """GPUs of each type that an allocation holds."""
         counts = [0] * len(self.types)
@@ -126,8 +131,18 @@ class NodeTable:
         workers = tuple((gpu_type, gpus) for gpu_type, gpus in counts.items() if gpus)
         return Shape(workers, allocation.servers)
 
+    def plain(self, parts: list[tuple[int, int]]) -> Allocation:
+        """So many GPUs of each of these nodes, each with its node's share of CPUs and memory."""
+        known = self.proportional
+        if len(parts) == 1:
+            return known[parts[0]]
+        each = [known[part] for part in parts]
+        return Allocation(tuple([one.shares[0] for one in each]), tuple([one.plain[0] for one in each]))
+
     def is_proportional(self, allocation: Allocation) -> bool:
         """Whether every GPU comes with its node's share of CPUs and memory, and with nothing else."""
+        if allocation.plain:
+            return True
         for node, gpus, _, cpus, memory_gb in allocation.shares:
             cpus_each, memory_each = self.share_per_gpu[self.index[node]]
             if cpus != gpus * cpus_each or memory_gb != gpus * memory_each:
@@ -146,7 +161,7 @@ class Parts(dict[tuple[int, int], Allocation]):
         i, gpus = part
         cpus, memory_gb = self._share_per_gpu[i]
         share = Share(self._ids[i], gpus, 0, gpus * cpus, gpus * memory_gb)
-        found = self[part] = Allocation((share,), i)
+        found = self[part] = Allocation((share,), ((i, gpus, share.cpus, share.memory_gb),))
         return found
 
 

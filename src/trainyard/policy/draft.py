@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from trainyard.errors import PlanError
-from trainyard.model.allocation import Allocation
+from trainyard.model.allocation import Allocation, Part
 from trainyard.model.cluster import NodeTable
 from trainyard.model.refusal import Refusal
 from trainyard.policy.request import Request
@@ -108,17 +108,28 @@ class Draft:
     def close(self) -> dict[str, Allocation | None]:
         """Return the changes, and the room as it was."""
         changes = self.changes
-        if self._before:
+        if self._before or self._room.plain is not self._plain:
             self.undo()
         return changes
 
     def _add(self, job_id: str, allocation: Allocation, sign: int) -> None:
-        room, index, before = self._room, self.view.nodes.index, self._before
-        for node, gpus, _, cpus, memory_gb in allocation.shares:
-            i = index.get(node, -1)
+        room, before = self._room, self._before
+        for i, gpus, cpus, memory_gb in allocation.plain or self._parts(job_id, allocation):
+            had = room.gpus[i]
             # What a stage made up must not spoil the room that is only lent.
-            if i < 0 or not 0 <= room.gpus[i] + sign * gpus < len(room.levels):
-                raise PlanError(f"job {job_id}: {gpus} GPUs of node {node} cannot be {GIVEN_OR_TAKEN[sign]}")
+            if not 0 <= had + sign * gpus < len(room.levels):
+                raise _made_up(job_id, gpus, self.view.nodes.ids[i], sign)
             if i not in before:
-                before[i] = room.gpus[i], room.cpus[i], room.memory_gb[i]
+                before[i] = had, room.cpus[i], room.memory_gb[i]
             room.add(i, sign * gpus, sign * cpus, sign * memory_gb)
+
+    def _parts(self, job_id: str, allocation: Allocation) -> list[Part]:
+        nodes = self.view.nodes
+        for share in allocation.shares:
+            if share.node not in nodes.index:
+                raise _made_up(job_id, share.gpus, share.node, -1)
+        return nodes.parts(allocation)
+
+
+def _made_up(job_id: str, gpus: int, node: str, sign: int) -> PlanError:
+    return PlanError(f"job {job_id}: {gpus} GPUs of node {node} cannot be {GIVEN_OR_TAKEN[sign]}")

@@ -39,4 +39,4 @@ class Request(NamedTuple):
         """Take what was found for it out of what is free."""
         if self.cpus_per_gpu is not None or self.memory_per_gpu is not None:
             free.plain = False  # from now on a free GPU does not mean that its share is free
-        free.take(nodes.index, allocation.shares)
+        free.take(nodes, allocation)

@@ -51,6 +51,10 @@ class Order(Stage, ABC):
         records = snapshot.table.records
         return (records[row] for row in self.rank(snapshot).tolist())
 
+    def blocked(self, snapshot: Snapshot) -> bool:
+        """Whether the first in line surely asks for more than is free, and nobody may pass."""
+        return False
+
     def choose(self, snapshot: Snapshot, demand: Floats) -> Ints:
         """Return the rows that fit at once, in order, if row i asks for demand[i] GPUs."""
         ranked = self.rank(snapshot)

@@ -64,11 +64,11 @@ class Simulator:
     ) -> None:
         self.rules = rules or Rules()
         self.policy = policy
-        self._decide = TimedPolicy(policy)
+        self._timed = TimedPolicy(policy)
         self.jobs = sorted(jobs, key=attrgetter("arrival_s"))
         self.yard = Yard(
             cluster,
-            self._decide,
+            self._timed.decide,
             self.rules,
             speed=speed,
         )
@@ -113,31 +113,38 @@ class Simulator:
         return self.rules.until_s if self._unfinished() else self.now_s
 
     def _unfinished(self) -> bool:
-        return len(self._recorder.ended) < len(self.jobs)
+        return self._recorder.ended < len(self.jobs)
 
     def _next_time(self) -> float:
         return min(self._arrivals[self._next_arrival], self._heap[0][0])
 
     def advance(self) -> bool:
         """Go on to the next moment at which the policy has to decide; False if there is none any more."""
-        return next(self._moments, False)
+        due = next(self._moments, False)
+        self._carry_out()  # as far as events before the decision say
+        return due
 
     def _steps(self) -> Iterator[bool]:
         """Step through time, and stop at every moment at which the policy has to decide."""
-        jobs, ended, last_s, round_s = len(self.jobs), self._recorder.ended, self._last_s, self._round_s
+        jobs, recorder, last_s, round_s = len(self.jobs), self._recorder, self._last_s, self._round_s
         heap, arrival_s, progress = self._heap, self._arrivals[self._next_arrival], self._progress
-        while len(ended) < jobs:
+        finish = self.yard.finish
+        while recorder.ended < jobs:
             entry, due = heap[0], False
-            self.now_s = at = entry[0] if entry[0] < arrival_s else arrival_s
+            at = entry[0]
+            if arrival_s < at:
+                at = arrival_s
+            self.now_s = at
             if at > last_s:
                 return
             while entry[0] == at and entry[1] < ARRIVAL:
-                heappop(heap)
-                if entry[1] == NODE:
-                    self._node_changes(at, entry[3])
+                _, what, _, who, run = heappop(heap)
+                if what == NODE:
+                    self._node_changes(at, who)
                     due = True
-                elif entry[3].start == entry[4]:  # else it was stopped meanwhile
-                    self._finish(at, entry[3])
+                elif who.start == run:  # else it was stopped meanwhile
+                    status = who.job.status
+                    finish(at, who, OUTCOMES.get(status.lower(), DONE) if status else DONE)
                     due = True
                 entry = heap[0]
             if arrival_s == at:
@@ -148,11 +155,13 @@ class Simulator:
                 due |= entry[1] == ROUND or entry[4] == self._wake
                 entry = heap[0]
             if progress is not None:
-                progress(len(ended))
+                self._carry_out()
+                progress(recorder.ended)
             if due:
                 if round_s is None or self._round_begins(at, round_s):
                     yield True
                 else:
+                    self._carry_out()
                     self._note_levels(at)
 
     def _arrive(self, at: float) -> float:
@@ -170,14 +179,15 @@ class Simulator:
         """Ask the policy, and do what it says."""
         at, yard = self.now_s, self.yard
         if self._watcher is not None:
+            self._carry_out()  # it is to know of all that happened before
             self._watcher.deciding(yard.snapshot(at))
         yard.decide(at)
         if yard.out:
             self._carry_out()
-        round_s, running = self._round_s, len(yard.target)
+        running = len(yard.target)
         # With no job running and nothing to come, another round would decide the same.
-        if round_s is not None and (running or self._next_time() < math.inf):
-            self._plan_round(round(at / round_s) + 1, round_s)
+        if self._round_s is not None and (running or self._next_time() < math.inf):
+            self._plan_round(round(at / self._round_s) + 1, self._round_s)
         self._levels((at, len(yard.records) - running, running, yard.up_gpus - yard.free.total))
 
     def _note_levels(self, at: float) -> None:
@@ -192,21 +202,14 @@ class Simulator:
 
     def finishes(self) -> tuple[Floats, Floats]:
         """Return when the jobs that are over ended, and when they came, in seconds."""
-        came = {job.job_id: job.arrival_s for job in self.jobs[: self._next_arrival]}
-        return self._recorder.finish_s(), np.array([came[job_id] for job_id in self._recorder.ended])
-
-    def _finish(self, at: float, record: Record) -> None:
-        """A job comes to its end."""
-        status = record.job.status
-        self.yard.finish(at, record, OUTCOMES.get(status.lower(), DONE) if status else DONE)
-        self._carry_out()
+        finish_s, who = self._recorder.finishes()
+        return finish_s, np.array(self._arrivals)[who]
 
     def _node_changes(self, at: float, who: Failure | str) -> None:
         """A node fails, or is back."""
         if isinstance(who, Failure):
             self._push_failure()
             self.yard.node_failed(at, who.node)
-            self._carry_out()
         else:
             self.yard.node_repaired(at, who)
 
@@ -227,14 +230,14 @@ class Simulator:
         """Do what the core says. Stops take no time here: their cost is charged at the next start."""
         yard = self.yard
         todo, yard.out = yard.out, []
+        stopped: list[Record] = []
         for do in todo:
-            what = do[0]
+            what, record = do[0], do[1]
             if what <= RETUNE:  # or START
-                record = do[1]
-                heappush(self._heap, (do[4], FINISH, self._pushed, record, record.start))
-                self._pushed += 1
+                self._pushed = pushed = self._pushed + 1
+                heappush(self._heap, (do[4], FINISH, pushed, record, record.start))
             elif what == ENDED:
-                self._recorder.tell(do[1], do[3], do[4])
+                self._recorder.tell(record, do[3], do[4])
                 if self._watcher is not None:
                     self._watcher.ended(ended(*do[1:]))
             elif what == DECIDE_AT:
@@ -242,12 +245,14 @@ class Simulator:
                 if self._round_s is None and do[2] < math.inf:
                     self._push(do[2], WAKE, None, self._wake)
             elif what == STOP:
-                self._void += 1
-                if self._void > VOID and 2 * self._void > len(self._heap):
-                    self._clear_heap()
-                yard.stopped(self.now_s, do[1])
-                if yard.out:
-                    self._carry_out()
+                stopped.append(record)
+        if stopped:
+            yard.stopped(self.now_s, stopped)
+            self._void += len(stopped)
+            if self._void > VOID and 2 * self._void > len(self._heap):
+                self._clear_heap()
+            if yard.out:
+                self._carry_out()
 
     def _clear_heap(self) -> None:
         """Take out the ends of runs that were stopped: most of the heap, if jobs take turns."""
@@ -267,17 +272,16 @@ class Simulator:
 
     def _result(self, end_s: float, wall_s: float) -> Result:
         if self._unfinished():
-            for job in self.jobs:
-                if job.job_id not in self._recorder.ended:
-                    self._recorder.tell_so_far(job, self.yard.records.get(job.job_id), end_s)
+            for record in self.yard.table.records:
+                self._recorder.tell_so_far(record, end_s)
         return Result(
             self.policy.name,
             self.yard.cluster,
             self._recorder.outcomes(self.jobs),
             self._recorder.timeline(),
             self.yard.story,
-            np.array(self._decide.spent_s) * 1e3,
+            np.array(self._timed.spent_s) * 1e3,
             wall_s,
             end_s,
-            self._decide.left_to,
+            self._timed.left_to,
         )

@@ -16,6 +16,7 @@ from trainyard.model.profile import Profile
 from trainyard.profiling.convergence import LEAST_POINTS, epochs_to_converge, fit_curve
 from trainyard.profiling.scaling import Formula, ScalingFit, fit_scaling
 from trainyard.state.jobs import Column
+from trainyard.state.seen import losses_of
 from trainyard.state.snapshot import Snapshot
 
 C = Column
@@ -110,7 +111,7 @@ class Learned(Beliefs):
             done = snapshot.table.column(C.TOTAL) - self.left
             for row, job in enumerate(snapshot.table.jobs):
                 loss = job.profile.loss if job.profile is not None else None
-                samples, told = snapshot.observed.losses(job.job_id, loss, float(done[row]))
+                samples, told = losses_of(snapshot.table.records[row].seen, loss, float(done[row]))
                 if told.size:
                     epoch = loss.epoch_samples if loss is not None else float(samples[0])
                     self.left[row] = self._left(samples, told, epoch, float(done[row]))

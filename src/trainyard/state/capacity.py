@@ -46,8 +46,9 @@ def seconds_by_type(snapshot: Snapshot, held: Ints) -> Floats:
     if held.shape[1] == 1:
         seconds[:, 0] = snapshot.executed_s()
         return seconds
-    for job_id, before in snapshot.observed.type_s.items():
-        seconds[table.of[job_id].row] = before
+    for row, record in enumerate(table.records):
+        if record.seen is not None and record.seen.type_s:
+            seconds[row] = record.seen.type_s
     spent = snapshot.now_s - table.column(Column.GIVEN_SINCE)
     seconds += held * (spent / np.maximum(held.sum(axis=1), 1))[:, None]
     return seconds

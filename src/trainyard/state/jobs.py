@@ -45,7 +45,6 @@ class JobTable:
 
     def __init__(self) -> None:
         self.records: list[Record] = []  # by row
-        self.jobs: list[Job] = []  # by row
         self.of: dict[str, Record] = {}
         self.gpus = 0  # requested by all rows together
         self.particular = 0  # rows that ask for CPUs or memory of their own choice
@@ -54,6 +53,7 @@ class JobTable:
         self._entries = self.changed.entries
         self._data: Floats = np.zeros((Column.COUNT, 64))
         self._read = 0  # version of the columns
+        self._jobs: list[Job] | None = None  # by row; None: to be made anew
 
     def __len__(self) -> int:
         return len(self.records)
@@ -66,6 +66,13 @@ class JobTable:
             self._refresh()
         return self._data
 
+    @property
+    def jobs(self) -> list[Job]:
+        """The jobs of all rows; the list is not to be written to."""
+        if self._jobs is None:
+            self._jobs = [record.job for record in self.records]
+        return self._jobs
+
     def column(self, column: int) -> Floats:
         """Return one column over all rows; it is not to be written to."""
         view: Floats = self.data[column, : len(self.records)]
@@ -73,13 +80,12 @@ class JobTable:
 
     def add(self, record: Record) -> None:
         """Append a row."""
-        job = record.job
         record.row = len(self.records)
         self.records.append(record)
-        self.jobs.append(job)
+        self._jobs = None
         self.of[record.job_id] = record
         self.gpus += record.gpus
-        if job.particular:
+        if record.job.particular:
             self.particular += 1
         self._entries.append(record)
 
@@ -89,12 +95,11 @@ class JobTable:
         self.gpus -= record.gpus
         if record.job.particular:
             self.particular -= 1
-        last, job, entries = self.records.pop(), self.jobs.pop(), self._entries
+        self._jobs, last, entries = None, self.records.pop(), self._entries
         entries.append(record)
         if last is not record:
             row = last.row = record.row
             self.records[row] = last
-            self.jobs[row] = job
             entries.append(last)
         record.row = -1
 
@@ -102,7 +107,6 @@ class JobTable:
         """Return an independent copy."""
         twin = JobTable()
         twin.records = [record.copy() for record in self.records]
-        twin.jobs = self.jobs.copy()
         twin.of = {record.job_id: record for record in twin.records}
         twin.gpus = self.gpus
         twin.particular = self.particular

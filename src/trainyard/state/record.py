@@ -2,11 +2,47 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from trainyard.model.allocation import Allocation
 from trainyard.model.job import Job
 from trainyard.state.lifecycle import State
+from trainyard.state.seen import Seen
 
 WAITING = State.WAITING
+
+# All attributes of a record.
+NUMBERS: Final = (
+    "arrival_s",
+    "attained",
+    "executed",
+    "first_start_s",
+    "given",
+    "given_since",
+    "gpus",
+    "ideal_s",
+    "job",
+    "job_id",
+    "met",
+    "occupies",
+    "preemptions",
+    "rate",
+    "reference_rate",
+    "remaining",
+    "restarts",
+    "row",
+    "run_since_s",
+    "saved",
+    "seen",
+    "seq",
+    "since",
+    "special",
+    "start",
+    "state",
+    "total",
+    "trained_with",
+    "type_index",
+)
 
 
 class Record:
@@ -16,37 +52,7 @@ class Record:
     from then on. What the job holds is counted in the same way, from `given_since`.
     """
 
-    __slots__ = (
-        "arrival_s",
-        "attained",
-        "executed",
-        "first_start_s",
-        "given",
-        "given_since",
-        "gpus",
-        "ideal_s",
-        "job",
-        "job_id",
-        "met",
-        "occupies",
-        "preemptions",
-        "rate",
-        "reference_rate",
-        "remaining",
-        "restarts",
-        "row",
-        "run_since_s",
-        "saved",
-        "seq",
-        "since",
-        "special",
-        "start",
-        "state",
-        "stopping",
-        "total",
-        "trained_with",
-        "type_index",
-    )
+    __slots__ = NUMBERS
 
     def __init__(
         self,
@@ -76,12 +82,12 @@ class Record:
         self.preemptions = 0
         self.state = WAITING
         self.occupies: Allocation | None = None  # what its processes occupy
-        self.stopping = False  # it still blocks its nodes
         self.first_start_s: float | None = None
         self.trained_with = 0  # GPUs of its last run
         self.run_since_s = 0.0  # when the present run began to make progress
         self.special = False  # it is given other than proportional CPUs or memory
         self.start = -1  # number of its present run; below 0 when it does not run
+        self.seen: Seen | None = None  # what there was to see of it while it ran
 
     def remaining_at(self, now_s: float) -> float:
         """Samples left."""
@@ -104,6 +110,13 @@ class Record:
     def copy(self) -> Record:
         """Return an independent copy."""
         twin = Record.__new__(Record)
-        for name in Record.__slots__:
+        for name in NUMBERS:
             setattr(twin, name, getattr(self, name))
+        twin.seen = self.seen and self.seen.copy()
         return twin
+
+    def see(self) -> Seen:
+        """Return what was seen of it, to note more."""
+        if self.seen is None:
+            self.seen = Seen()
+        return self.seen

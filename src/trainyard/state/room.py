@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trainyard.model.allocation import Share
+from trainyard.model.allocation import Allocation
 from trainyard.model.arrays import Ints
 from trainyard.model.cluster import NodeTable
 
@@ -123,15 +123,29 @@ class Room:
         twin.levels = self.levels.copy()
         return twin
 
-    def take(self, index: dict[str, int], shares: tuple[Share, ...]) -> None:
+    def take(self, nodes: NodeTable, allocation: Allocation) -> None:
         """Debit what an allocation holds."""
-        for node, gpus, _, cpus, memory_gb in shares:
-            self.add(index[node], -gpus, -cpus, -memory_gb)
+        all_gpus, levels = self.gpus, self.levels
+        for i, gpus, cpus, memory_gb in allocation.plain or nodes.parts(allocation):
+            had, bit = all_gpus[i], 1 << i
+            all_gpus[i] = has = had - gpus
+            levels[had] ^= bit
+            levels[has] ^= bit
+            self.cpus[i] -= cpus
+            self.memory_gb[i] -= memory_gb
+        self.total -= allocation.gpus
 
-    def give(self, index: dict[str, int], shares: tuple[Share, ...]) -> None:
+    def give(self, nodes: NodeTable, allocation: Allocation) -> None:
         """Credit what an allocation held."""
-        for node, gpus, _, cpus, memory_gb in shares:
-            self.add(index[node], gpus, cpus, memory_gb)
+        all_gpus, levels = self.gpus, self.levels
+        for i, gpus, cpus, memory_gb in allocation.plain or nodes.parts(allocation):
+            had, bit = all_gpus[i], 1 << i
+            all_gpus[i] = has = had + gpus
+            levels[had] ^= bit
+            levels[has] ^= bit
+            self.cpus[i] += cpus
+            self.memory_gb[i] += memory_gb
+        self.total += allocation.gpus
 
     def add(self, i: int, gpus: int, cpus: float, memory_gb: float) -> None:
         """Change what is free on one node."""

@@ -19,9 +19,9 @@ from trainyard.model.job import Job
 from trainyard.model.rules import Rules
 from trainyard.model.speed import Sensitivity, SpeedModel
 from trainyard.state.jobs import Column, JobTable
-from trainyard.state.observed import Observed, Ran
 from trainyard.state.queue import Queue
 from trainyard.state.room import Room
+from trainyard.state.seen import Ran, Seen
 
 C = Column
 
@@ -41,7 +41,6 @@ class Snapshot:
     sensitivity: Sensitivity
     met: float = 0.0  # integral of the number of active jobs over time
     rules: Rules = field(default_factory=Rules)
-    observed: Observed = field(default_factory=Observed)
     freed: int = 0  # rises whenever a job gives something back, or a node comes or goes
     reports: int = 0  # rises whenever a job tells how far it is
     node_events: int = 0  # nodes that came or went so far
@@ -74,7 +73,6 @@ class Snapshot:
             waiting=waiting,
             target=self.target.copy(),
             free=self.free.copy(),
-            observed=self.observed.copy(),
             caches={},
         )
 
@@ -102,10 +100,12 @@ class Snapshot:
         """Return the sizes a job has run at, the present one included."""
         record = self.table.records[row]
         ran, rate = self.now_s - record.since, record.rate
+        before: Ran = record.seen.ran if record.seen is not None else {}
         if ran <= 0 or rate <= 0:
-            return self.observed.seen(record.job_id, None)
-        held = self.target[record.job_id]
-        return self.observed.seen(record.job_id, ((held.gpus, held.servers), ran, rate * ran))
+            return before
+        held, now = self.target[record.job_id], Seen(before.copy())
+        now.ran_at((held.gpus, held.servers), ran, rate * ran)
+        return now.ran
 
     def attained_gpu_s(self) -> Floats:
         """GPU-seconds every active job has held so far."""

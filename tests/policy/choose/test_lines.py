@@ -68,13 +68,13 @@ def workloads(draw):
 
 @pytest.mark.parametrize("name", IN_LINE)
 @settings(max_examples=25, deadline=None)
-@example(jobs=LEVEL, round_s=7.0, restart_s=0.0, few=1)
-@given(workloads(), st.sampled_from([None, 7.0]), st.sampled_from([0.0, 5.0]), st.sampled_from([1, 8]))
-def test_in_line_or_walked_down_the_same_jobs_run(name, jobs, round_s, restart_s, few):
+@example(jobs=LEVEL, round_s=7.0, restart_s=0.0, more=2)
+@given(workloads(), st.sampled_from([None, 7.0]), st.sampled_from([0.0, 5.0]), st.sampled_from([2, 4]))
+def test_in_line_or_walked_down_the_same_jobs_run(name, jobs, round_s, restart_s, more):
     policy = parse_policy(name)
     options = {"round_s": round_s, "restart_s": restart_s}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(line, "FEW", few)
+        patch.setattr(line, "MORE", more)
         quick = checked(uniform_cluster(3, 4), jobs, policy, **options)
     slow = checked(uniform_cluster(3, 4), jobs, replace(policy, order=Walked(policy.order)), **options)
     assert np.array_equal(quick.outcomes.finish_s, slow.outcomes.finish_s)
@@ -151,13 +151,13 @@ class InLine(Driven):
     st.sampled_from([uniform_cluster(3, 4), SLOW]),
     st.sampled_from(STALLS),
     st.sampled_from([0.0, 1e7]),
-    st.sampled_from([(1, 4), (8, 8192)]),
+    st.sampled_from([(2, 4), (4, 8192)]),
 )
 def test_lines_agree_with_a_walk_over_all_keys(name, steps, cluster, stalls, now_s, limits):
     """Whatever came before: ties, stalls, jobs that wait for their nodes, other rates than asked for."""
-    few, kept = limits
+    more, kept = limits
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(line, "FEW", few)
+        patch.setattr(line, "MORE", more)
         patch.setattr(journal, "KEPT", kept)
         patch.setattr(core, "KEPT", kept)
         driven = InLine(name, cluster, stalls, now_s)
@@ -216,10 +216,8 @@ def test_lines_are_kept_with_the_snapshot_for_each_order():
     assert lines_of(one, snapshot.fork()) is not lines_of(one, snapshot)
 
 
-@pytest.mark.parametrize("few", [1, 8])
-def test_nobody_is_looked_at_who_cannot_be_concerned(few, monkeypatch):
+def test_nobody_is_looked_at_who_cannot_be_concerned(monkeypatch):
     """The last of many running jobs gives way; the keys of those that end soon are not computed."""
-    monkeypatch.setattr(line, "FEW", few)
     jobs = [Job(f"r{i}", 0.0, 1, 100.0 + i) for i in range(40)]
     held = {job.job_id: {"n0": 1} for job in jobs}
     snapshot = yard_of(nodes_of(40), [*jobs, Job("new", 0.0, 1, 50.0)], held).snapshot(1.0)
@@ -229,7 +227,7 @@ def test_nobody_is_looked_at_who_cannot_be_concerned(few, monkeypatch):
     )
     stops, starts = lines_of(order, snapshot).choose(snapshot)
     assert ([r.job_id for r in stops], [r.job_id for r in starts]) == (["r39"], ["new"])
-    assert len(asked) <= few + 1
+    assert asked == ["r39"]
 
 
 def test_who_missed_too_much_starts_anew(monkeypatch):
@@ -244,3 +242,11 @@ def test_who_missed_too_much_starts_anew(monkeypatch):
     assert snapshot.table.changed.since(lines._read) is None
     lines.catch_up(snapshot)
     assert stood(lines) == [{2: "ac"}, {}]
+
+
+def test_jobs_that_are_nearly_done_may_take_the_places_of_all():
+    """Their keys are so small that every running job is in question, down to the first of the line."""
+    jobs = [Job("r0", 0.0, 2, 1e8), Job("r1", 0.0, 2, 2e8), Job("x", 1e7, 2, 1e-3), Job("y", 1e7, 2, 2e-3)]
+    snapshot = yard_of(nodes_of(4), jobs, {"r0": {"n0": 2}, "r1": {"n0": 2}}).snapshot(1e7)
+    stops, starts = lines_of(Srtf(), snapshot).choose(snapshot)
+    assert ([r.job_id for r in stops], [r.job_id for r in starts]) == (["r0", "r1"], ["x", "y"])

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policy_cases import TYPES, nodes_of, two_types
-from trainyard.model.allocation import Share
+from trainyard.model.allocation import Allocation, Share
 from trainyard.model.cluster import Cluster, Node, NodeTable
 from trainyard.model.job import Job
 from trainyard.model.profile import Demand
@@ -175,10 +175,10 @@ def test_the_workers_of_each_type_go_on_the_fewest_nodes(mix, seats):
 
 def test_all_of_a_type_wait_rather_than_span_more_nodes_than_necessary():
     nodes, free = mixed_nodes()
-    free.take(nodes.index, [Share("k1", 3, 0, 9.0, 180.0)])
+    free.take(nodes, Allocation((Share("k1", 3, 0, 9.0, 180.0),)))
     asked = Request(JOB, 4, by_type=(2, 2))
     assert dict(Pack("require").find_by_type(asked, free, nodes, 0).workers) == {"k0": 2, "v0": 2}
-    free.take(nodes.index, [Share("k0", 1, 0, 3.0, 60.0)])
+    free.take(nodes, Allocation((Share("k0", 1, 0, 3.0, 60.0),)))
     assert Pack("require").find_by_type(asked, free, nodes, 0) is None
     assert dict(Pack().find_by_type(asked, free, nodes, 0).workers) == {"k0": 1, "k1": 1, "v0": 2}
 
@@ -202,7 +202,7 @@ def test_every_place_stage_gives_settled_types_what_was_settled(place, servers, 
     assert found.servers == servers
     assert len({share.node for share in found.shares}) == len(found.shares)
     assert free.gpus == left  # only found, not taken
-    free.take(nodes.index, found.shares)
+    free.take(nodes, found)
     assert min(free.gpus + free.cpus + free.memory_gb) >= 0
 
 

@@ -113,10 +113,10 @@ class TestLearning:
         job = Job("a", 0.0, 1, samples=4e6, profile=SERVED, min_gpus=1, max_gpus=8)
         yard = Yard(uniform_cluster(2, 8), parse_policy("optimus(mode=learn)").decide)
         yard.handle(JobSubmitted(0.0, job))
-        observed = yard.snapshot(0.0).observed
+        seen = yard.records["a"].see()
         for w, p in ((1, 1), (2, 2), (2, 1), (1, 2), (4, 2)):
             speed = Told(yard.snapshot(0.0)).speed(0, w, p)
-            observed.ran("a", (w, p), 150.0, 150.0 * speed)
+            seen.ran_at((w, p), 150.0, 150.0 * speed)
         learned, told = Learned(yard.snapshot(0.0)).surface(0), Told(yard.snapshot(0.0)).surface(0)
         assert learned[1:6, 1:6] == pytest.approx(told[1:6, 1:6], rel=0.02)
 

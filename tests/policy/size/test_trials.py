@@ -25,7 +25,7 @@ def tried(**seconds):
     snapshot = snapshot_of(nodes_of(8), [elastic(), Job("rigid", 0.0, 2, duration_s=10.0)])
     for name, spent_s in seconds.items():
         size = {"one": 1, "two": 2, "four": 4}[name]
-        snapshot.observed.ran("a", (size, 0), spent_s, 10.0)
+        snapshot.table.of["a"].see().ran_at((size, 0), spent_s, 10.0)
     return snapshot
 
 
@@ -75,7 +75,7 @@ def test_a_trial_that_goes_on_wakes_at_the_same_time(now_s, at_s):
 def test_the_first_trial_to_end_counts():
     held = {"a": {"n0": 1}, "b": {"n0": 2}}
     snapshot = snapshot_of(nodes_of(8), [elastic("a"), elastic("b"), elastic("c")], held, 30.0)
-    snapshot.observed.ran("b", (2, 0), 60.0, 10.0)
+    snapshot.table.of["b"].see().ran_at((2, 0), 60.0, 10.0)
     new = {"c": fair(nodes_of(8), {"n0": 1})}
     assert Explorer(100.0).wake_s(snapshot, new) == 40.0
     assert Explorer(100.0).wake_s(snapshot, {**new, "b": None}) == 100.0

@@ -73,8 +73,7 @@ def test_seconds_on_each_type_are_kept_and_forgotten():
     assert seconds_by_type(snapshot, held_by_type(snapshot)).tolist() == [[50.0, 100.0]]
     twin = snapshot.fork()
     yard.handle(JobFinished(200.0, "second"))
-    assert not yard.snapshot(200.0).observed.type_s
-    assert twin.observed.type_s == {"second": [0.0, 100.0]}
+    assert twin.table.of["second"].see().type_s == [0.0, 100.0]
 
 
 class TestGangs:

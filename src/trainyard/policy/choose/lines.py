@@ -19,10 +19,13 @@ from trainyard.state.snapshot import Snapshot
 if TYPE_CHECKING:
     from trainyard.policy.order.by_key import SteadyOrder
 
-FEW = 4  # running jobs of each line, the last ones, that are in question at first
+MORE = 4  # times as many GPUs of running jobs are in question if the last ones did not show who stops
 Stand = tuple[float, int, Record]  # key or token, submission, job
 Heads = list[tuple[Stand, int, int]]  # a heap of the first of each line, its GPUs, its place in line
-EVERYBODY = float("-inf")
+# The last of a line of running jobs: minus its measure, a tie-break, its place in line, the line, how the
+# line moves, and the least measure that matters.
+Tail = tuple[float, int, int, list[Stand], float, float, float]
+EVERYBODY, NOBODY = float("-inf"), float("inf")
 
 
 class Lines:
@@ -81,43 +84,55 @@ class Lines:
         if not heads:
             return [], []
         heapify(heads)
-        few = FEW
+        (first, _, _), gpus, _ = heads[0]
+        late: list[Stand] = []
+        free, now_s = snapshot.free.total, snapshot.now_s
+        tails, need = self._tails(now_s, first), max(gpus - free, 1)
         while True:
-            late, pivot = self._late(snapshot.now_s, heads[0][0][0], few)
-            found = _walk(self.waiting, heads.copy(), late, snapshot.free.total, pivot)
+            pivot = self._later(tails, now_s, first, need, late)
+            found = _walk(self.waiting, heads.copy(), late, free, pivot)
             if found is not None:
                 return found
-            few *= 4
+            need *= MORE
 
-    def _late(self, now_s: float, first: float, few: int) -> tuple[list[Stand], float]:
-        """Return running jobs that come after the first waiting one, by their keys: a few of each line.
-
-        The number is the pivot: the keys of these are larger, and the keys of all others are not.
-        """
-        order, motions, cut = self.order, self._motions, EVERYBODY
-        least = order.least(first, now_s)
-        last: list[tuple[float, Record]] = []
+    def _tails(self, now_s: float, first: float) -> list[Tail]:
+        """Return a heap of the last of each line of running jobs, as far as it may come after this key."""
+        least, motions = self.order.least(first, now_s), self._motions
+        tails: list[Tail] = []
         for name, line in self.running.items():
-            pace, drift = motions[name]
-            moved, more = drift * now_s, few
-            for token, _, record in reversed(line):
-                measure = pace * (token + moved)
-                if measure < least or measure <= cut:
-                    break
-                if not more:
-                    cut = measure
-                    break
-                last.append((measure, record))
-                more -= 1
-        pivot, key_of = EVERYBODY if cut == EVERYBODY else order.bound(cut, now_s), order.key_of
-        late: list[Stand] = []
-        for measure, record in last:
-            if measure > cut:
-                key = key_of(record, now_s)
-                if key >= first and key > pivot:
-                    late.append((key, record.seq, record))
+            if line:
+                pace, drift = motions[name]
+                moved = drift * now_s
+                measure = pace * (line[-1][0] + moved)
+                if measure >= least:
+                    tails.append((-measure, len(tails), len(line) - 1, line, pace, moved, least))
+        heapify(tails)
+        return tails
+
+    def _later(self, tails: list[Tail], now_s: float, first: float, need: int, late: list[Stand]) -> float:
+        """Add to `late` the last running jobs, sorted by key, until they have so many GPUs; return the pivot.
+
+        The pivot is a number: the keys of these jobs are larger, and the keys of all others are not.
+        """
+        order, smallest = self.order, late[0][0] if late else NOBODY
+        while tails:
+            if need <= 0 and (pivot := order.bound(-tails[0][0], now_s)) < smallest:
+                late.sort()
+                return pivot
+            _, tie, at, line, pace, moved, least = tails[0]
+            _, seq, record = line[at]
+            if at and (measure := pace * (line[at - 1][0] + moved)) >= least:
+                heapreplace(tails, (-measure, tie, at - 1, line, pace, moved, least))
+            else:
+                heappop(tails)
+            key = order.key_of(record, now_s)
+            if key >= first:
+                late.append((key, seq, record))
+                need -= record.given
+                if key < smallest:
+                    smallest = key
         late.sort()
-        return late, pivot
+        return EVERYBODY
 
 
 def _walk(

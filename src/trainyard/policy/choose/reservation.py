@@ -24,7 +24,7 @@ class Reservation:
         self.beside = draft.room.copy()
         started = {job_id: a for job_id, a in draft.changes.items() if a is not None}
         for finish_s, allocation in self._releases(started):
-            self.beside.give(snapshot.nodes.index, allocation.shares)
+            self.beside.give(snapshot.nodes, allocation)
             probe = self.beside.copy()
             if place.put(head, probe, snapshot.nodes, snapshot.rules.seed) is not None:
                 self.start_s, self.beside = finish_s, probe
@@ -58,5 +58,5 @@ class Reservation:
             lacks = beside.cpus[i] + CPUS_GB < share.cpus or beside.memory_gb[i] + CPUS_GB < share.memory_gb
             if beside.gpus[i] < share.gpus or (whole and lacks):
                 return False
-        beside.take(index, allocation.shares)
+        beside.take(self.snapshot.nodes, allocation)
         return True

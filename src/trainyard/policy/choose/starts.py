@@ -9,9 +9,10 @@ from trainyard.policy.choose.reasons import found_no_place
 from trainyard.policy.choose.reservation import Reservation
 from trainyard.policy.draft import Draft
 from trainyard.policy.request import Request
-from trainyard.policy.stages import Stages
+from trainyard.policy.stages import Changes, Stages
 from trainyard.state.jobs import Column
 from trainyard.state.record import Record
+from trainyard.state.snapshot import Snapshot
 
 C = Column
 NOBODY: tuple[Record | None, int] = (None, 0)
@@ -28,6 +29,16 @@ def start(policy: Stages, draft: Draft, record: Record) -> Allocation | None:
     return draft.try_(policy.place.find, request)
 
 
+def start_alone(policy: Stages, snapshot: Snapshot) -> Changes:
+    """Return the start of the only job that waits, if it fits: there is nothing to draft."""
+    record = next(policy.order.heads(snapshot), None)
+    if record is None or record.gpus > snapshot.free.total:
+        return {}
+    request = policy.tune.request(snapshot, record.job, record.gpus, record.type_index)
+    found = policy.place.find(request, snapshot.free, snapshot.nodes, snapshot.rules.seed)
+    return {} if found is None else {record.job_id: found}
+
+
 def start_waiting(policy: Stages, draft: Draft) -> None:
     """Draft which waiting jobs start, in order."""
     order, snapshot = policy.order, draft.view
@@ -35,19 +46,20 @@ def start_waiting(policy: Stages, draft: Draft) -> None:
     if fill == "greedy":
         _fill(policy, draft, order.rank(snapshot), None, left)
         return
+    find, request, try_ = policy.place.find, policy.tune.request, draft.try_
     stuck, freed = snapshot.caches.get((policy.place, policy.tune), NOBODY)
     for record in order.heads(snapshot):
         if record is stuck and fill == "strict" and freed == snapshot.freed:
             break  # it found no place, and nothing became free since
-        found = start(policy, draft, record) if record.gpus <= left else None
-        if found is None:
+        gpus = record.gpus
+        if gpus > left or try_(find, request(snapshot, record.job, gpus, record.type_index)) is None:
             found_no_place(policy, draft, record)
             if fill == "easy":
                 _fill(policy, draft, order.rank(snapshot)[len(draft.changes) + 1 :], record, left)
             elif not draft.changes:
                 snapshot.caches[policy.place, policy.tune] = record, snapshot.freed
             break
-        left -= found.gpus
+        left -= gpus
 
 
 def _fill(policy: Stages, draft: Draft, rows: Ints, head: Record | None, left: int) -> None:

@@ -23,6 +23,10 @@ class Fifo(Order):
         """Rank waiting jobs by submission."""
         return snapshot.waiting_rows()
 
+    def blocked(self, snapshot: Snapshot) -> bool:
+        """Look at the first in line; with any other rule than strict, others may pass."""
+        return self.fill == "strict" and snapshot.waiting.head().gpus > snapshot.free.total
+
     def heads(self, snapshot: Snapshot) -> Iterator[Record]:
         """Yield waiting jobs without looking at the whole queue."""
         return iter(snapshot.waiting)

@@ -57,8 +57,8 @@ def allocate(request: Request, parts: Parts, free: Room, nodes: NodeTable) -> Al
     if request.servers:
         shares = with_servers(request, worker_shares(request, parts, nodes), free, nodes)
         return None if shares is None else Allocation(tuple(shares))
-    if len(parts) == 1 and request.cpus_per_gpu is None and request.memory_per_gpu is None:
-        return nodes.proportional[parts[0]]
+    if request.cpus_per_gpu is None and request.memory_per_gpu is None:
+        return nodes.plain(parts)
     return Allocation(tuple(worker_shares(request, parts, nodes)))
 
 

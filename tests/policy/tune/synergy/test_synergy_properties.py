@@ -157,12 +157,12 @@ def proportional(snapshot, allocation):
 def proportional_choice(policy, snapshot):
     """Job -> GPUs that the same stages with `proportional` choose, if all that run had held their shares."""
     twin = snapshot.fork()
-    jobs, of, index = snapshot.table.jobs, snapshot.table.of, snapshot.nodes.index
+    jobs, of, nodes = snapshot.table.jobs, snapshot.table.of, snapshot.nodes
     for job_id, allocation in snapshot.target.items():
         if not own(of[job_id].job):
             twin.target[job_id] = proportional(snapshot, allocation)
-            twin.free.give(index, allocation.shares)
-            twin.free.take(index, twin.target[job_id].shares)
+            twin.free.give(nodes, allocation)
+            twin.free.take(nodes, twin.target[job_id])
     twin.free.plain = not any(own(job) for job in jobs)
     plan = Policy.decide(Policy(policy.name, policy.order, policy.size, policy.place), twin)
     return {job_id: allocation.gpus for job_id, allocation in plan.allocations(twin.target).items()}

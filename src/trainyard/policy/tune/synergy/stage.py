@@ -54,11 +54,11 @@ class SynergyTune(Tune):
         """Return the snapshot with every job cut to its proportional share."""
         running, free = snapshot.target, snapshot.free.copy()
         if snapshot.table.particular:
-            index, of = snapshot.nodes.index, snapshot.table.of
+            nodes, of = snapshot.nodes, snapshot.table.of
             running = {j: _cut(snapshot, of[j].job, a) for j, a in running.items()}
             for job_id, allocation in snapshot.target.items():
-                free.give(index, allocation.shares)
-                free.take(index, running[job_id].shares)
+                free.give(nodes, allocation)
+                free.take(nodes, running[job_id])
         free.plain = not snapshot.table.particular  # where there is a GPU, its share can be cut out
         return replace(snapshot, target=running, free=free)
 
