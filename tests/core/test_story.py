@@ -74,6 +74,7 @@ def test_packed_or_not_a_story_tells_the_same(rows, block, often):
         assert packed.of(job_id) == [Change(*row) for row in rows if row[1] == job_id]
 
 
+@pytest.mark.interpreted
 def test_a_story_is_packed_in_whole_blocks(monkeypatch):
     monkeypatch.setattr(module, "BLOCK", 3)
     story = Story()

@@ -177,6 +177,7 @@ def test_summary_of_nothing_finished_is_still_a_summary():
     assert result.summary()["completed"] == 0
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("policy", ["fifo", "las"])
 def test_a_run_leaves_no_cycles_behind(policy):
     with no_collection():

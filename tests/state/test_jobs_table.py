@@ -12,7 +12,7 @@ from conftest import APART
 from trainyard.model.job import Job
 from trainyard.state import journal
 from trainyard.state.jobs import Column, JobTable
-from trainyard.state.record import Record
+from trainyard.state.record import NUMBERS, Record
 
 C = Column
 
@@ -34,6 +34,7 @@ OF_RECORD = {
     "MET": "met",
     "RESTARTS": "restarts",
 }
+COUNTS = ("type_index", "given", "restarts")
 OF_JOB = {"LEAST": "least_gpus", "MOST": "most_gpus", "WEIGHT": "weight"}
 CHANGING = ("remaining", "rate", "since", "given", "given_since", "attained", "executed", "restarts")
 
@@ -49,7 +50,8 @@ def record_of_numbers(seq, gpus=None, **fields):
     record = Record(job, seq, -1, (1.0, 1.0, 1.0), 0.0, 0.0)
     for name, attribute in OF_RECORD.items():
         if attribute not in ("seq", "gpus"):
-            setattr(record, attribute, 1000.0 * seq + getattr(C, name))
+            number = 1000 * seq + getattr(C, name)
+            setattr(record, attribute, number if attribute in COUNTS else float(number))
     return record
 
 
@@ -211,7 +213,7 @@ def test_a_copy_of_a_record_has_all_its_numbers_and_is_its_own():
     record.preemptions, record.first_start_s, record.special = 4, 2.0, True
     record.see().ran_at((1, 0), 2.0, 3.0)
     twin = record.copy()
-    assert all(getattr(twin, name) == getattr(record, name) for name in Record.__slots__)
+    assert all(getattr(twin, name) == getattr(record, name) for name in NUMBERS)
     twin.rate, twin.row = 1.5, 9
     twin.see().ran_at((1, 0), 2.0, 3.0)
     assert record.see().ran == {(1, 0): (2.0, 3.0)}

@@ -21,6 +21,7 @@ from trainyard.cli.study import (
     train,
 )
 from trainyard.cli.usage import explain
+from trainyard.compiled import compiled
 from trainyard.errors import InputError, TrainyardError
 
 # Click's base class of usage errors; typer brings its own click or uses the installed one, by version.
@@ -37,7 +38,7 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"trainyard {__version__}")
+        typer.echo(f"trainyard {__version__}{' (compiled)' if compiled() else ''}")
         raise typer.Exit
 
 

@@ -109,7 +109,8 @@ class Record:
 
     def copy(self) -> Record:
         """Return an independent copy."""
-        twin = Record.__new__(Record)
+        work = self.total, self.reference_rate, self.ideal_s
+        twin = Record(self.job, self.seq, self.type_index, work, self.arrival_s, self.met)
         for name in NUMBERS:
             setattr(twin, name, getattr(self, name))
         twin.seen = self.seen and self.seen.copy()

@@ -99,13 +99,15 @@ class Room:
 
     __slots__ = ("cpus", "gpus", "levels", "memory_gb", "plain", "total")
 
-    def __init__(self, gpus: list[int], cpus: list[float], memory_gb: list[float]) -> None:
+    def __init__(
+        self, gpus: list[int], cpus: list[float], memory_gb: list[float], levels: Levels | None = None
+    ) -> None:
         self.gpus = gpus
         self.cpus = cpus
         self.memory_gb = memory_gb
         self.total = sum(gpus)
         self.plain = True  # only GPU-proportional shares are out: free GPUs imply free CPUs and memory
-        self.levels = levels_of(np.array(gpus, dtype=np.int64))
+        self.levels = levels_of(np.array(gpus, dtype=np.int64)) if levels is None else levels
 
     @classmethod
     def all_of(cls, nodes: NodeTable) -> Room:
@@ -114,13 +116,8 @@ class Room:
 
     def copy(self) -> Room:
         """Return scratch space for trying placements."""
-        twin = Room.__new__(Room)
-        twin.gpus = self.gpus.copy()
-        twin.cpus = self.cpus.copy()
-        twin.memory_gb = self.memory_gb.copy()
-        twin.total = self.total
+        twin = Room(self.gpus.copy(), self.cpus.copy(), self.memory_gb.copy(), self.levels.copy())
         twin.plain = self.plain
-        twin.levels = self.levels.copy()
         return twin
 
     def take(self, nodes: NodeTable, allocation: Allocation) -> None:
