@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import tomllib
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -114,3 +115,11 @@ def test_folders_of_tests_mirror_folders_of_code():
     tests = Path(__file__).parent
     folders = {file.parent.relative_to(tests) for file in tests.rglob("test_*.py")}
     assert [folder for folder in folders if not (SRC / "trainyard" / folder).is_dir()] == []
+
+
+def test_what_is_compiled_is_there_and_nothing_compiled_lies_beside_its_source():
+    """A compiled module in src would be imported instead of its source, whatever is edited."""
+    about = tomllib.loads((SRC.parent / "pyproject.toml").read_text(encoding="utf-8"))
+    compiled = about["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["mypyc"]["include"]
+    assert [name for name in compiled if not (SRC.parent / name).is_file()] == []
+    assert [*SRC.rglob("*.so"), *SRC.rglob("*.pyd")] == []

@@ -115,17 +115,20 @@ class Lines:
         The pivot is a number: the keys of these jobs are larger, and the keys of all others are not.
         """
         order, smallest = self.order, late[0][0] if late else NOBODY
+        key_of, alike = order.key_of, NOBODY
         while tails:
-            if need <= 0 and (pivot := order.bound(-tails[0][0], now_s)) < smallest:
-                late.sort()
-                return pivot
-            _, tie, at, line, pace, moved, least = tails[0]
+            measured, tie, at, line, pace, moved, least = tails[0]
+            if need <= 0 and -measured < alike:  # else its key may be as small as the smallest of these
+                alike = order.least(smallest, now_s)
+                if -measured < alike:
+                    late.sort()
+                    return order.bound(-measured, now_s)
             _, seq, record = line[at]
             if at and (measure := pace * (line[at - 1][0] + moved)) >= least:
                 heapreplace(tails, (-measure, tie, at - 1, line, pace, moved, least))
             else:
                 heappop(tails)
-            key = order.key_of(record, now_s)
+            key = key_of(record, now_s)
             if key >= first:
                 late.append((key, seq, record))
                 need -= record.given
