@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
+from trainyard.core.events import Event
 from trainyard.model.allocation import Allocation
 from trainyard.model.job import Job
 from trainyard.state.lifecycle import State
@@ -18,6 +19,9 @@ STOP: Final = 2
 KILL: Final = 3
 DECIDE_AT: Final = 4  # time_s; it concerns no job
 ENDED: Final = 5  # state, finish_s, fair_s
+FENCE: Final = 6  # node; it concerns no single job
+IGNORED: Final = 7  # event, why
+REFUSED: Final = 8  # why
 
 Do = tuple[Any, ...]
 
@@ -35,6 +39,8 @@ class Start:
     samples_per_s: float
     finish_s: float
     lr_factor: float = 1.0
+    attempt: int = field(default=0, compare=False)  # every start has a number; events carry it
+    gpus: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # indices by node, if the core chooses
 
 
 @dataclass(slots=True)
@@ -45,6 +51,7 @@ class Retune:
     allocation: Allocation
     samples_per_s: float
     finish_s: float
+    attempt: int = field(default=0, compare=False)
 
 
 @dataclass(slots=True)
@@ -52,13 +59,37 @@ class Stop:
     """Checkpoint and stop the job, then report JobStopped."""
 
     job_id: str
+    attempt: int = field(default=0, compare=False)
 
 
 @dataclass(slots=True)
 class Kill:
-    """End what is left of a job's processes; nothing more is expected of it."""
+    """End what is left of a job's processes, then report JobGone for every node where it was."""
 
     job_id: str
+    attempt: int = field(default=0, compare=False)
+
+
+@dataclass(slots=True)
+class Fence:
+    """Make certain that nothing runs on a node that does not answer, then report NodeFenced."""
+
+    node: str
+
+
+@dataclass(slots=True)
+class Ignored:
+    """An event changed nothing: it is late, doubled, or about nobody and nothing that is known."""
+
+    event: Event
+    why: str
+
+
+@dataclass(slots=True)
+class PlanRefused:
+    """A plan cannot be carried out; what was planned before stays."""
+
+    why: str
 
 
 @dataclass(slots=True)
@@ -84,7 +115,7 @@ class Ended:
     undone: float = 0.0  # part of its work
 
 
-Instruction = Start | Retune | Stop | Kill | DecideAt | Ended
+Instruction = Start | Retune | Stop | Kill | DecideAt | Ended | Fence | Ignored | PlanRefused
 
 
 def as_objects(todo: list[Do]) -> list[Instruction]:
@@ -104,15 +135,18 @@ def ended(record: Record, state: State, finish_s: float, fair_s: float) -> Ended
         record.attained,
         record.restarts,
         record.preemptions,
-        record.remaining_at(finish_s) / record.total,
+        min(record.remaining_at(finish_s) / record.total, 1.0),
     )
 
 
 MAKERS: Final[dict[int, Callable[..., Instruction]]] = {
-    START: lambda record, *more: Start(record.job_id, *more),
-    RETUNE: lambda record, *more: Retune(record.job_id, *more),
-    STOP: lambda record: Stop(record.job_id),
-    KILL: lambda record: Kill(record.job_id),
+    START: lambda record, *more: Start(record.job_id, *more[:4], record.attempt, *more[4:]),
+    RETUNE: lambda record, *more: Retune(record.job_id, *more, record.attempt),
+    STOP: lambda record: Stop(record.job_id, record.attempt),
+    KILL: lambda record: Kill(record.job_id, record.attempt),
     DECIDE_AT: lambda _, at: DecideAt(at),
     ENDED: ended,
+    FENCE: lambda _, node: Fence(node),
+    IGNORED: lambda _, event, why: Ignored(event, why),
+    REFUSED: lambda _, why: PlanRefused(why),
 }

@@ -67,7 +67,16 @@ class Yard(Carrier):
         decide: Callable[[Snapshot], Plan],
         rules: Rules | None = None,
         speed: SpeedModel | None = None,
+        *,
+        indices: bool = False,
+        remember: int = 0,
+        policies: Callable[[str], Callable[[Snapshot], Plan]] | None = None,
     ) -> None:
+        """Begin with an empty cluster.
+
+        `indices`: the core chooses which GPUs of a node a job gets; `remember`: how many jobs that are over
+        it knows, for whoever comes after them or tries them again; `policies` finds a policy by its name.
+        """
         self.cluster = cluster
         self.rules = rules or Rules()
         self.nodes = NodeTable(cluster)
@@ -78,17 +87,25 @@ class Yard(Carrier):
         self.target: dict[str, Allocation] = {}  # by job; shared with the snapshot
         self.waiting = Queue()
         self.free = Room.all_of(self.nodes)
-        self.down: set[str] = set()
+        self.conditions = Conditions()
         self.out: list[Do] = []
+        self.now_s = 0.0  # time of the latest event
+        self.parked: dict[str, Record] = {}  # jobs that no policy sees: held, too early, or being ended
+        self.over = Over(remember)
+        self.timers = Timers()
+        self.seats = Seats(self.nodes) if indices else None
+        self.policies = policies
+        self.refused = 0  # plans
+        self.counted: dict[str, int] = {}  # GPUs that count as there, of nodes with less than all
         self._decide = decide
         self._seq = 0
         self._met = 0.0  # integral of the number of active jobs over time, up to `_met_at`
         self._met_at = 0.0
-        self._all_gpus = cluster.gpus
-        self.up_gpus = self._all_gpus
+        self.all_gpus = cluster.gpus
+        self.up_gpus = self.all_gpus
         self.pending: dict[str, None] = {}  # planned, not yet started; in the order of the plan
-        self._leaving: dict[str, int] = {}  # node -> jobs still stopping there
-        self._view = Snapshot(
+        self.leaving: dict[str, int] = {}  # node -> jobs still stopping there
+        self.view = Snapshot(
             0.0,
             self.nodes,
             self.speed,
@@ -100,21 +117,24 @@ class Yard(Carrier):
             Sensitivity(cluster, self.speed),
             rules=self.rules,
         )
-        self._several_types = len(self.nodes.types) > 1
+        self.several_types = len(self.nodes.types) > 1
         self._special = 0  # running jobs with CPUs or memory of their own choice
         self._changed = self.table.changed.entries
         self._runs = 0
         self._wake_s = inf  # when the policy wants to be asked again
+        self._said_s = inf  # when somebody was told to ask
 
     def handle(self, event: Event) -> list[Instruction]:
-        """Take in one event and return what has to be done about it."""
+        """Take in one event, any event at any time, and return what has to be done about it."""
+        from trainyard.core.handlers import take_in
+
         self.out = []
-        HANDLERS[type(event)](self, event)
+        take_in(self, event)
         return as_objects(self.out)
 
     def snapshot(self, now_s: float) -> Snapshot:
         """Return what a policy sees at this moment; it shares its parts with the yard: fork it to keep it."""
-        view = self._view
+        view = self.view
         view.now_s, view.met = now_s, self._met + len(self.table.records) * (now_s - self._met_at)
         if len(view.caches) > MOST_CACHES:  # of policies that only looked
             view.caches.clear()
@@ -139,12 +159,12 @@ class Yard(Carrier):
     def start_pending(self, now_s: float) -> list[Instruction]:
         """Start what was given GPUs before, as far as no job is still stopping there."""
         self.out = []
-        self._start_pending(now_s)
+        self.go_on(now_s)
         return as_objects(self.out)
 
     def set_books(self, now_s: float, books: BooksEntry) -> None:
         """Go on at a moment of an earlier life, after all its jobs were taken in."""
-        view, target = self._view, books["target"]
+        view, target = self.view, books["target"]
         self._met, self._met_at, view.said = books["met"], now_s, books["said"]
         if "version" in books:
             self.table.go_on_at(int(books["version"]) - view.node_events)
@@ -161,7 +181,7 @@ class Yard(Carrier):
         if job_id in self.records:
             raise TrainyardError(f"job {job_id} is active already")
         if now != self._met_at:
-            self._meet(now)
+            self.meet(now)
         self._seq = seq = self._seq + 1
         type_index = self.nodes.type_index[job.gpu_type] if job.gpu_type else -1
         record = Record(job, seq, type_index, self.speed.work(job), now, self._met)
@@ -170,7 +190,7 @@ class Yard(Carrier):
         self.waiting.add(record)
 
     def finish(self, now: float, record: Record, state: State = DONE, cause: str = "ended by itself") -> None:
-        """A job is over, well or badly."""
+        """A job is over, well or badly, and nothing is left of its processes."""
         job_id, before, step = record.job_id, record.state, ALL_DONE
         if state is not DONE or before is not RUNNING:
             if state not in AFTER[before]:
@@ -178,39 +198,40 @@ class Yard(Carrier):
             step = self.story.step(before, state, "all work done" if state is DONE else cause)
         record.state, record.start = state, -1
         self.story.append((now, job_id, step, None))
-        if job_id in self.target:
-            self._untarget(record, now)
+        if record.row < 0:
+            del self.parked[job_id]
+        elif job_id in self.target:
+            self.untarget(record, now)
         else:
             self.waiting.remove(record)
-        if before is STOPPING:
-            self._vacate(record)
+        if before is STOPPING or before is KILLING:
+            self.vacate(record)
+        elif self.seats is not None:
+            self.seats.give_back(job_id)
         table, lived = self.table, now - record.arrival_s
         if now != self._met_at:
-            self._meet(now)
+            self.meet(now)
         met = (self._met - record.met) / lived if lived > 0 else float(len(table))
-        crowding = record.gpus * met / self._all_gpus
+        crowding = record.gpus * met / self.all_gpus
         self.out.append((ENDED, record, state, now, record.ideal_s * (crowding if crowding > 1.0 else 1.0)))
-        table.remove(record)
+        if record.row >= 0:
+            table.remove(record)
+        if self.over.wanted:
+            self.over.note(self, record, now)
         if self.pending:
-            self._start_pending(now)
-
-    def cancel(self, now: float, record: Record) -> None:
-        """A user withdrew a job."""
-        if record.state in (RUNNING, STOPPING):
-            self.out.append((KILL, record))
-        self.finish(now, record, CANCELLED, "cancelled by its user")
+            self.go_on(now)
 
     def stopped(self, now: float, records: Iterable[Record]) -> None:
         """Jobs that were told to stop are gone."""
         opened = False
         for record in records:
-            if record.state is not STOPPING:
+            if record.state is not STOPPING or record.row < 0:
                 raise refusal(record, WAITING)
             record.state = WAITING
             self.story.append((now, record.job_id, STOPPED, None))
-            opened |= self._vacate(record) or record.job_id in self.pending
+            opened |= self.vacate(record) or record.job_id in self.pending
         if opened:
-            self._start_pending(now)
+            self.go_on(now)
 
     def progress(self, now: float, record: Record, remaining: float, loss: float | None) -> None:
         """A running job says how much is left."""
@@ -221,93 +242,57 @@ class Yard(Carrier):
         record.remaining = remaining
         record.since = max(since, now)
         self._changed.append(record)
-        self._view.reports += 1
+        self.view.reports += 1
         if loss is not None:
             record.see().reported(record.total - remaining, loss)
-
-    # -- nodes --------------------------------------------------------------------------------------------
-
-    def node_failed(self, now: float, node: str) -> None:
-        """A node is gone, and with it all that ran there since the last checkpoints."""
-        if node in self.down:
-            return
-        cause = f"node {node} failed"
-        for record in [r for r in self.records.values() if self._uses(r, node)]:
-            if record.job_id in self.target:
-                self._untarget(record, now)
-                self.waiting.add(record)
-            if record.occupies is not None:
-                roll_back(record, now)
-                self._changed.append(record)
-                if record.state is STOPPING:
-                    self._vacate(record)
-                self._change(record, WAITING, now, cause)
-                record.occupies, record.start = None, -1
-                self.out.append((KILL, record))
-        self.down.add(node)
-        self._set_capacity(node, -1)
-        self._start_pending(now)
-
-    def node_repaired(self, now: float, node: str) -> None:
-        """A node is back, empty."""
-        if node in self.down:
-            self.down.remove(node)
-            self._set_capacity(node, +1)
-
-    def _uses(self, record: Record, node: str) -> bool:
-        given_or_occupied = (self.target.get(record.job_id), record.occupies)
-        return any(share.node == node for a in given_or_occupied if a is not None for share in a.shares)
-
-    def _set_capacity(self, node: str, sign: int) -> None:
-        """Nothing runs on the node at this moment: take all of it out, or put all of it back."""
-        i = self.nodes.index[node]
-        gpus = int(self.nodes.gpus[i])
-        self.free.add(i, sign * gpus, sign * float(self.nodes.cpus[i]), sign * float(self.nodes.memory_gb[i]))
-        self.up_gpus += sign * gpus
-        self._view.up_gpus = self.up_gpus
-        up = self._view.up = self._view.up.copy()
-        up[i] = sign > 0
-        self._view.freed += 1
-        self._view.node_events += 1
 
     # -- decisions ----------------------------------------------------------------------------------------
 
     def decide(self, now: float) -> None:
         """3. Ask the policy for a plan and make it the target."""
-        snapshot = self._view
+        snapshot, timers = self.view, self.timers
+        if timers.due_s <= now:
+            timers.fire(self, now)
         if now != self._met_at:
-            self._meet(now)
+            self.meet(now)
         snapshot.now_s, snapshot.met = now, self._met
         changes, wake_s, notes, _ = self._decide(snapshot)
-        if notes:
-            snapshot.said = notes
         if changes:
             self._apply(changes, now)
             if len(self._changed) > KEPT:
                 self.table.changed.trim()
                 self.story.pack()
-        if wake_s != self._wake_s:
-            self._wake_s = wake_s if wake_s > now else inf
-            self.out.append((DECIDE_AT, None, self._wake_s))
+        if notes:
+            snapshot.said = notes
+        self._wake_s = wake_s if wake_s > now else inf
+        if self._wake_s != self._said_s or timers.due_s < inf:
+            self.say_when()
+
+    def say_when(self) -> None:
+        """Say when the policy has to be asked again: when it wants to be, or when something is due."""
+        at = min(self._wake_s, self.timers.due_s)
+        if at != self._said_s:
+            self._said_s = at
+            self.out.append((DECIDE_AT, None, at))
 
     def _apply(self, changes: Mapping[str, Allocation | None], now: float) -> None:
         """5. Make the plan the target: first everything that is taken, then everything that is given."""
         if len(changes) == 1:  # and most often one job just starts
             ((job_id, alone),) = changes.items()
             record = self.records.get(job_id)
-            if record is not None and alone is not None and plain_start(self._view, record, alone):
+            if record is not None and alone is not None and plain_start(self.view, record, alone):
                 self._give(record, alone, now)
                 return
-        plain = plain_turns(self._view, changes)
+        plain = plain_turns(self.view, changes)
         if plain is not None:  # as most plans are
             for record in plain[0]:
-                self._untarget(record, now)
+                self.untarget(record, now)
                 self._retarget(record, None, now)
             for record, allocation in plain[1]:
                 self._give(record, allocation, now)
             return
         check_plan(
-            self._view, changes
+            self.view, changes
         )  # 4. before anything changes; `plain_turns` is the same for most plans
         records, target = self.records, self.target
         taken: list[tuple[Record, Allocation | None]] = []
@@ -320,7 +305,7 @@ class Yard(Carrier):
             elif before != after:
                 taken.append((records[job_id], after))
         for record, _ in taken:
-            self._untarget(record, now)
+            self.untarget(record, now)
         moved = False
         for record, after in taken:
             self._retarget(record, after, now)
@@ -328,13 +313,13 @@ class Yard(Carrier):
         for record, allocation in given:
             self._give(record, allocation, now)
         if moved:  # those that only stop make no room yet
-            self._start_pending(now)
+            self.go_on(now)
 
     def _give(self, record: Record, allocation: Allocation, now: float) -> None:
         """Start a job that waits, at once or as soon as there is room."""
         self.waiting.remove(record)
         self._target(record, allocation, now)
-        if record.state is WAITING and not (self._leaving and self._blocked(allocation)):
+        if record.state is WAITING and not (self.leaving and self._blocked(allocation)):
             self._start(record, allocation, now)
         else:
             self.pending[record.job_id] = None
@@ -346,17 +331,17 @@ class Yard(Carrier):
             self.waiting.add(record)
             if running:
                 record.preemptions += 1
-                self._stop(record, now, PREEMPTED)
+                self.stop(record, now, PREEMPTED)
             return
         self._target(record, after, now)
         self.pending[record.job_id] = None
         # With the same seats it goes on, but may have to wait for another job to make room.
         if running and record.occupies is not None and record.occupies.seats != after.seats:
-            self._stop(record, now, self.story.step(RUNNING, STOPPING, "its workers change"))
+            self.stop(record, now, self.story.step(RUNNING, STOPPING, "its workers change"))
 
-    def _untarget(self, record: Record, now: float) -> None:
+    def untarget(self, record: Record, now: float) -> None:
         """Take a job's allocation out of the target, settling what it attained."""
-        self._view.freed += 1
+        self.view.freed += 1
         job_id, given = record.job_id, record.given
         allocation = self.target.pop(job_id)
         self.free.give(self.nodes, allocation)
@@ -366,15 +351,19 @@ class Yard(Carrier):
             record.special = False
         if self.pending:
             self.pending.pop(job_id, None)
-        spent = now - record.given_since
+        spent = now - record.given_since if record.rate else 0.0  # what is planned is not yet had
         record.attained += given * spent
         record.executed += spent
         if given != record.gpus:
             self.table.resized -= 1
         record.given = 0
         self._changed.append(record)
-        if self._several_types:
+        if self.several_types:
             record.see().held(self.nodes.workers_by_type(allocation), spent)
+        if self.conditions.closed:
+            for share in allocation.shares:
+                if share[0] in self.conditions.closed:
+                    count_up(self, share[0])
 
     def _target(self, record: Record, allocation: Allocation, now: float) -> None:
         self.target[record.job_id] = allocation
@@ -391,24 +380,7 @@ class Yard(Carrier):
 
     # -- bookkeeping --------------------------------------------------------------------------------------
 
-    def _meet(self, now: float) -> None:
+    def meet(self, now: float) -> None:
         """Integrate the number of active jobs over time."""
         self._met += len(self.table.records) * (now - self._met_at)
         self._met_at = now
-
-
-def _progress(yard: Yard, event: ProgressReported) -> None:
-    record = yard.records[event.job_id]
-    yard.progress(event.time_s, record, event.remaining_samples, event.loss)
-
-
-HANDLERS: dict[type, Callable[[Yard, Any], None]] = {
-    JobSubmitted: lambda yard, event: yard.submit(event.time_s, event.job),
-    JobFinished: lambda yard, e: yard.finish(e.time_s, yard.records[e.job_id], e.outcome),
-    JobStopped: lambda yard, event: yard.stopped(event.time_s, [yard.records[event.job_id]]),
-    JobCancelled: lambda yard, event: yard.cancel(event.time_s, yard.records[event.job_id]),
-    ProgressReported: _progress,
-    NodeFailed: lambda yard, event: yard.node_failed(event.time_s, event.node),
-    NodeRepaired: lambda yard, event: yard.node_repaired(event.time_s, event.node),
-    DecisionDue: lambda yard, event: yard.decide(event.time_s),
-}

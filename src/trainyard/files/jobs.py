@@ -25,7 +25,7 @@ from trainyard.model.job import Job
 from trainyard.model.profile import Profile
 
 DEFAULTS = {field.name: field.default for field in fields(Job) if field.init}
-COLUMNS = [name for name in DEFAULTS if name != "profile"]
+COLUMNS = [name for name in DEFAULTS if name not in ("profile", "terms")]
 REQUIRED = [name for name in COLUMNS if DEFAULTS[name] is MISSING]
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
 SUFFIXES = tuple(f"{name}{zipped}" for zipped in ("", ".gz") for name in (".csv", *JSON_SUFFIXES))

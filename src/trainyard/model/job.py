@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from trainyard.model.interned import interned
 from trainyard.model.kind import Content, Kind
 from trainyard.model.profile import Profile
+from trainyard.model.terms import Terms
 
 DEFAULT_CHECKPOINT_S = 1800.0
 _set = object.__setattr__
@@ -40,6 +41,7 @@ class Job(_Kind):
     memory_gb: float | None = None
     status: str = ""
     checkpoint_s: float = DEFAULT_CHECKPOINT_S
+    terms: Terms | None = None  # of a real job; one of a trace has none
     least_gpus: int = field(init=False, repr=False, compare=False)  # fewest GPUs the job can run with
     most_gpus: int = field(init=False, repr=False, compare=False)  # most GPUs the job can use
     # Whether it asks for CPUs or memory of its own choice, itself or by its profile.

@@ -115,12 +115,12 @@ class Draft:
     def _add(self, job_id: str, allocation: Allocation, sign: int) -> None:
         room, before = self._room, self._before
         for i, gpus, cpus, memory_gb in allocation.plain or self._parts(job_id, allocation):
-            had = room.gpus[i]
+            had = room.at(i)
             # What a stage made up must not spoil the room that is only lent.
-            if not 0 <= had + sign * gpus < len(room.levels):
+            if not 0 <= had[0] + sign * gpus < len(room.levels):
                 raise _made_up(job_id, gpus, self.view.nodes.ids[i], sign)
             if i not in before:
-                before[i] = had, room.cpus[i], room.memory_gb[i]
+                before[i] = had
             room.add(i, sign * gpus, sign * cpus, sign * memory_gb)
 
     def _parts(self, job_id: str, allocation: Allocation) -> list[Part]:

@@ -12,6 +12,8 @@ class State(StrEnum):
     WAITING = "waiting"
     RUNNING = "running"
     STOPPING = "stopping"
+    KILLING = "killing"
+    HELD = "held"
     DONE = "done"
     FAILED = "failed"
     CANCELLED = "cancelled"
@@ -25,9 +27,16 @@ TRANSITIONS: dict[tuple[State | None, State], str] = {
     (S.SUBMITTED, S.CANCELLED): "withdrawn before it was accepted",
     (S.WAITING, S.RUNNING): "a plan gives it an allocation and there is room",
     (S.WAITING, S.CANCELLED): "withdrawn while waiting",
+    (S.WAITING, S.HELD): "held: it is not planned until it is released",
+    (S.WAITING, S.FAILED): "it was not started in time",
+    (S.HELD, S.WAITING): "released",
+    (S.HELD, S.CANCELLED): "withdrawn while held",
+    (S.HELD, S.FAILED): "it was not started in time",
     (S.RUNNING, S.RUNNING): "CPUs or memory change under the same workers",
     (S.RUNNING, S.STOPPING): "a plan takes or changes its workers: checkpoint and stop",
-    (S.RUNNING, S.WAITING): "a node failed: back to the last checkpoint",
+    (S.RUNNING, S.KILLING): "its processes are to end at once: a node failed, one of them did, or a user said so",
+    (S.RUNNING, S.WAITING): "its run is gone: back to the last checkpoint",
+    (S.RUNNING, S.HELD): "its run is gone once more without progress",
     (S.RUNNING, S.DONE): "all work done",
     (S.RUNNING, S.FAILED): "the job itself ended with an error",
     (S.RUNNING, S.CANCELLED): "withdrawn while running",
@@ -35,6 +44,15 @@ TRANSITIONS: dict[tuple[State | None, State], str] = {
     (S.STOPPING, S.DONE): "finished before the stop reached it",
     (S.STOPPING, S.FAILED): "ended with an error while stopping",
     (S.STOPPING, S.CANCELLED): "withdrawn while stopping",
+    (S.STOPPING, S.HELD): "stopped to be held",
+    (S.STOPPING, S.KILLING): "it did not stop in time, or one of its nodes failed",
+    (S.KILLING, S.WAITING): "its processes are gone: back to the last checkpoint",
+    (S.KILLING, S.HELD): "its processes are gone",
+    (S.KILLING, S.DONE): "finished before the kill reached it",
+    (S.KILLING, S.FAILED): "its processes are gone",
+    (S.KILLING, S.CANCELLED): "its processes are gone",
+    (S.FAILED, S.WAITING): "tried again",
+    (S.CANCELLED, S.WAITING): "tried again",
 }
 
 # The same, to look up quickly.
@@ -43,3 +61,4 @@ AFTER: dict[State | None, frozenset[State]] = {
 }
 
 TERMINAL = frozenset({S.DONE, S.FAILED, S.CANCELLED})
+WITH_PROCESSES = frozenset({S.RUNNING, S.STOPPING, S.KILLING})

@@ -8,6 +8,7 @@ from trainyard.model.allocation import Allocation
 from trainyard.model.job import Job
 from trainyard.state.lifecycle import State
 from trainyard.state.seen import Seen
+from trainyard.state.trouble import Trouble
 
 WAITING = State.WAITING
 
@@ -41,6 +42,7 @@ NUMBERS: Final = (
     "state",
     "total",
     "trained_with",
+    "trouble",
     "type_index",
 )
 
@@ -88,6 +90,12 @@ class Record:
         self.special = False  # it is given other than proportional CPUs or memory
         self.start = -1  # number of its present run; below 0 when it does not run
         self.seen: Seen | None = None  # what there was to see of it while it ran
+        self.trouble: Trouble | None = None  # what went wrong with it, and what keeps it from running
+
+    @property
+    def attempt(self) -> int:
+        """Number of its latest start, from 1 on; 0 before the first."""
+        return 0 if self.first_start_s is None else self.restarts + 1
 
     def remaining_at(self, now_s: float) -> float:
         """Samples left."""
@@ -100,12 +108,12 @@ class Record:
         return self.remaining_at(now_s) / self.reference_rate
 
     def attained_gpu_s(self, now_s: float) -> float:
-        """GPU-seconds held so far."""
-        return self.attained + self.given * (now_s - self.given_since)
+        """GPU-seconds it ran with so far; while it waits for others to leave its nodes it gets none."""
+        return self.attained + self.given * (now_s - self.given_since) if self.rate else self.attained
 
     def executed_s(self, now_s: float) -> float:
-        """Seconds with GPUs so far."""
-        return self.executed + (now_s - self.given_since if self.given else 0.0)
+        """Seconds it ran so far."""
+        return self.executed + (now_s - self.given_since if self.given and self.rate else 0.0)
 
     def copy(self) -> Record:
         """Return an independent copy."""
@@ -114,6 +122,7 @@ class Record:
         for name in NUMBERS:
             setattr(twin, name, getattr(self, name))
         twin.seen = self.seen and self.seen.copy()
+        twin.trouble = self.trouble and self.trouble.copy()
         return twin
 
     def see(self) -> Seen:
@@ -121,3 +130,9 @@ class Record:
         if self.seen is None:
             self.seen = Seen()
         return self.seen
+
+    def troubles(self) -> Trouble:
+        """Return what went wrong with it, to note more."""
+        if self.trouble is None:
+            self.trouble = Trouble()
+        return self.trouble

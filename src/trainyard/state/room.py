@@ -144,6 +144,10 @@ class Room:
             self.memory_gb[i] += memory_gb
         self.total += allocation.gpus
 
+    def at(self, i: int) -> tuple[int, float, float]:
+        """GPUs, CPUs and GB that nobody holds of one node."""
+        return self.gpus[i], self.cpus[i], self.memory_gb[i]
+
     def add(self, i: int, gpus: int, cpus: float, memory_gb: float) -> None:
         """Change what is free on one node."""
         all_gpus, levels, bit = self.gpus, self.levels, 1 << i
@@ -155,6 +159,16 @@ class Room:
         self.memory_gb[i] += memory_gb
         self.total += gpus
 
+    def append(self, gpus: int, cpus: float, memory_gb: float) -> None:
+        """A node joins, the last one, with all of this free."""
+        bit = 1 << len(self.gpus)
+        self.gpus.append(gpus)
+        self.cpus.append(cpus)
+        self.memory_gb.append(memory_gb)
+        self.levels.extend([0] * (gpus + 1 - len(self.levels)))
+        self.levels[gpus] |= bit
+        self.total += gpus
+
     def restore(self, i: int, gpus: int, cpus: float, memory_gb: float) -> None:
         """Set what is free on one node, as it was before."""
         had, levels, bit = self.gpus[i], self.levels, 1 << i
@@ -164,3 +178,77 @@ class Room:
         self.cpus[i] = cpus
         self.memory_gb[i] = memory_gb
         self.total += gpus - had
+
+
+Amount = tuple[int, float, float]  # GPUs, CPUs and GB of memory
+NOTHING: Amount = (0, 0.0, 0.0)
+
+
+class PartlyClosed(Room):
+    """A room some of whose nodes nobody may begin to use: what is free there does not show.
+
+    Who holds something there may keep it. A room without such nodes is a plain `Room`, which is quicker.
+    """
+
+    __slots__ = ("closed",)
+
+    def __init__(
+        self, gpus: list[int], cpus: list[float], memory_gb: list[float], levels: Levels | None = None
+    ) -> None:
+        super().__init__(gpus, cpus, memory_gb, levels)
+        self.closed: dict[int, Amount] = {}  # what nobody holds of a closed node
+
+    @classmethod
+    def like(cls, room: Room) -> PartlyClosed:
+        """Return the same room, in which nodes can be closed."""
+        twin = cls(room.gpus, room.cpus, room.memory_gb, room.levels)
+        twin.plain = room.plain
+        return twin
+
+    def copy(self) -> PartlyClosed:
+        """Return scratch space for trying placements."""
+        twin = PartlyClosed.like(super().copy())
+        twin.closed = self.closed.copy()
+        return twin
+
+    def close(self, i: int) -> None:
+        """Hide what is free of a node."""
+        if i not in self.closed:
+            free = super().at(i)
+            super().restore(i, *NOTHING)
+            self.closed[i] = free
+
+    def open(self, i: int) -> None:
+        """Show again what is free of a node."""
+        free = self.closed.pop(i, None)
+        if free is not None:
+            super().restore(i, *free)
+
+    def at(self, i: int) -> Amount:
+        """GPUs, CPUs and GB that nobody holds of one node."""
+        return self.closed[i] if i in self.closed else super().at(i)
+
+    def add(self, i: int, gpus: int, cpus: float, memory_gb: float) -> None:
+        """Change what is free on one node."""
+        had = self.closed.get(i)
+        if had is None:
+            super().add(i, gpus, cpus, memory_gb)
+        else:
+            self.closed[i] = (had[0] + gpus, had[1] + cpus, had[2] + memory_gb)
+
+    def restore(self, i: int, gpus: int, cpus: float, memory_gb: float) -> None:
+        """Set what is free on one node, as it was before."""
+        if i in self.closed:
+            self.closed[i] = (gpus, cpus, memory_gb)
+        else:
+            super().restore(i, gpus, cpus, memory_gb)
+
+    def take(self, nodes: NodeTable, allocation: Allocation) -> None:
+        """Debit what an allocation holds."""
+        for i, gpus, cpus, memory_gb in allocation.plain or nodes.parts(allocation):
+            self.add(i, -gpus, -cpus, -memory_gb)
+
+    def give(self, nodes: NodeTable, allocation: Allocation) -> None:
+        """Credit what an allocation held."""
+        for i, gpus, cpus, memory_gb in allocation.plain or nodes.parts(allocation):
+            self.add(i, gpus, cpus, memory_gb)

@@ -18,6 +18,7 @@ from trainyard.model.cluster import NodeTable
 from trainyard.model.job import Job
 from trainyard.model.rules import Rules
 from trainyard.model.speed import Sensitivity, SpeedModel
+from trainyard.state.bars import Bars
 from trainyard.state.jobs import Column, JobTable
 from trainyard.state.queue import Queue
 from trainyard.state.room import Room
@@ -45,6 +46,7 @@ class Snapshot:
     reports: int = 0  # rises whenever a job tells how far it is
     node_events: int = 0  # nodes that came or went so far
     said: Mapping[str, Any] = field(default_factory=dict)  # notes of the last plan that had any
+    bars: Bars | None = None  # reservations, if there are any; replaced, never written to
     # What stages keep between decisions to be quicker; without it they decide the same.
     caches: dict[object, Any] = field(default_factory=dict)
     up_gpus: int = field(init=False)  # GPUs of all nodes that are up
@@ -112,13 +114,15 @@ class Snapshot:
         active = self.table.data[:, : len(self.table)]
         got: Floats = self.now_s - active[C.GIVEN_SINCE]
         got *= active[C.GIVEN]
+        got *= active[C.RATE] > 0  # what is planned is not yet had
         got += active[C.ATTAINED]
         return got
 
     def executed_s(self) -> Floats:
         """Seconds every active job has held GPUs so far."""
         t = self.table
-        got: Floats = t.column(C.EXECUTED) + (t.column(C.GIVEN) > 0) * (self.now_s - t.column(C.GIVEN_SINCE))
+        runs = (t.column(C.GIVEN) > 0) & (t.column(C.RATE) > 0)
+        got: Floats = t.column(C.EXECUTED) + runs * (self.now_s - t.column(C.GIVEN_SINCE))
         return got
 
     def contention(self) -> Floats:

@@ -89,19 +89,21 @@ class Las(SteadyOrder):
 
     def key_of(self, record: Record, now_s: float) -> float:
         """Return the same of one job."""
-        spent = now_s - record.given_since
+        spent = now_s - record.given_since if record.rate else 0.0
         service = record.attained + record.given * spent if self.in_gpu_time else record.executed + spent
         return (self._level(service) << SEQ_BITS) + record.seq
 
     def line(self, record: Record) -> tuple[Hashable, float]:
-        """Service of running jobs grows in proportion to their GPUs, or all alike."""
+        """Service of running jobs grows in proportion to their GPUs, or all alike; else it stays."""
+        if not record.rate:
+            return 0, record.attained if self.in_gpu_time else record.executed
         if self.in_gpu_time:
             return record.given, record.attained / record.given - record.given_since
         return 1, record.executed - record.given_since
 
     def motion(self, line: Hashable) -> tuple[float, float]:
         """The measure is the service."""
-        return float(cast(int, line)), 1.0
+        return (float(cast(int, line)), 1.0) if line else (1.0, 0.0)
 
     def bound(self, measure: float, now_s: float) -> float:
         """Return the end of the level that this service leads to."""
@@ -148,7 +150,9 @@ class Las(SteadyOrder):
         return next_s
 
     def _reached_s(self, record: Record, pace: int, end: float) -> float:
-        """When a job that runs reaches the end of a queue."""
+        """When a job that runs reaches the end of a queue; one that still waits for its nodes does not."""
+        if not record.rate:
+            return inf
         before = record.attained if self.in_gpu_time else record.executed
         return record.given_since + (end - before) / pace
 

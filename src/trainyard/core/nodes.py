@@ -1,0 +1,251 @@
+"""Nodes come and go, fail, are drained and reserved; single GPUs fail. Nothing new starts on a closed node.
+
+Indices of nodes are never used again: a node that joins is the last one, a node that left stays closed for
+ever, so that nothing that names nodes by index has to be made anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trainyard.core.instructions import FENCE
+from trainyard.core.leaving import failed, gone_from, wind_up
+from trainyard.model.allocation import Allocation
+from trainyard.model.cluster import Node, NodeTable
+from trainyard.model.reservation import Reservation
+from trainyard.model.speed import Sensitivity, SpeedModel
+from trainyard.state.bars import Bars
+from trainyard.state.lifecycle import WITH_PROCESSES, State
+from trainyard.state.record import Record
+from trainyard.state.room import PartlyClosed
+
+if TYPE_CHECKING:
+    from trainyard.core.yard import Yard
+
+
+@dataclass(slots=True)
+class Conditions:
+    """What is the matter with nodes, by name."""
+
+    down: set[str] = field(default_factory=set)  # failed
+    away: set[str] = field(default_factory=set)  # left
+    drained: set[str] = field(default_factory=set)
+    broken: dict[str, set[int]] = field(default_factory=dict)  # GPUs that failed, by index
+    reservations: dict[str, Reservation] = field(default_factory=dict)
+    closed: set[str] = field(default_factory=set)  # nodes on which nobody may start now, for any reason
+
+    def copy(self) -> Conditions:
+        """Return an independent copy."""
+        return Conditions(
+            self.down.copy(),
+            self.away.copy(),
+            self.drained.copy(),
+            {node: indices.copy() for node, indices in self.broken.items()},
+            self.reservations.copy(),
+            self.closed.copy(),
+        )
+
+    def turn(self, yard: Yard, now: float) -> None:
+        """Reservations begin and end: close and open nodes, and stop jobs that are in the way."""
+        for name in [name for name, r in self.reservations.items() if r.to_s <= now]:
+            del self.reservations[name]
+        kept = [r for r in self.reservations.values() if r.from_s <= now]
+        for reservation in kept:
+            for record in list(_on(yard, reservation.nodes)):
+                if not reservation.tenant or record.job.tenant != reservation.tenant:
+                    _make_way(yard, record, now, f"its node is reserved ({reservation.name})")
+        nobodys = {node for r in kept if not r.tenant for node in r.nodes}
+        for node in yard.nodes.index:
+            _set_closed(yard, node, node in self.down | self.away | self.drained | nobodys)
+        yard.view.bars = self._bars(yard)
+        yard.view.node_events += 1
+        for at in [t for r in self.reservations.values() for t in (r.from_s, r.to_s) if t > now]:
+            yard.timers.at(at)
+
+    def _bars(self, yard: Yard) -> Bars | None:
+        index = yard.nodes.index
+        masks = [(r, sum(1 << index[node] for node in r.nodes)) for r in self.reservations.values()]
+        return Bars([(r.from_s, r.to_s, r.tenant, mask) for r, mask in masks]) if masks else None
+
+
+def _on(yard: Yard, nodes: tuple[str, ...]) -> Iterator[Record]:
+    """Every job that was given something on one of these nodes, or has processes there."""
+    among = frozenset(nodes)
+    for record in (*yard.table.records, *yard.parked.values()):
+        if _touches(yard.target.get(record.job_id), among) or _touches(record.occupies, among):
+            yield record
+
+
+def _touches(allocation: Allocation | None, among: frozenset[str]) -> bool:
+    return allocation is not None and any(share.node in among for share in allocation.shares)
+
+
+def _make_way(yard: Yard, record: Record, now: float, cause: str) -> None:
+    """Let a job that runs or was going to leave a place that others have from now on."""
+    if record.job_id in yard.target and record.state is not State.RUNNING:
+        yard.untarget(record, now)
+        yard.waiting.add(record)
+    elif record.state is State.RUNNING:
+        wind_up(yard, record, now, State.WAITING, cause, "stop")
+
+
+def _set_closed(yard: Yard, node: str, closed: bool) -> None:
+    """Close or open a node, and count what can be used of it."""
+    i, conditions = yard.nodes.index[node], yard.conditions
+    if closed and not isinstance(yard.free, PartlyClosed):
+        yard.free = yard.view.free = PartlyClosed.like(yard.free)
+    if isinstance(yard.free, PartlyClosed):
+        if closed:
+            yard.free.close(i)
+        else:
+            yard.free.open(i)
+    if closed:
+        conditions.closed.add(node)
+    else:
+        conditions.closed.discard(node)
+    count_up(yard, node)
+
+
+def count_up(yard: Yard, node: str) -> None:
+    """Work out how many GPUs of a node count as there: of a closed one, those that are in use."""
+    i, conditions = yard.nodes.index[node], yard.conditions
+    there = int(yard.nodes.gpus[i]) - len(conditions.broken.get(node, ()))
+    counts = there - yard.free.at(i)[0] if node in conditions.closed else there
+    view = yard.view
+    before = yard.counted.get(node, int(yard.nodes.gpus[i]))
+    if counts != before:
+        yard.counted[node] = counts
+        yard.up_gpus += counts - before
+        view.up_gpus = yard.up_gpus
+        view.freed += 1
+        view.node_events += 1
+    if bool(view.up[i]) != (counts > 0):
+        view.up = view.up.copy()
+        view.up[i] = counts > 0
+
+
+def fail(yard: Yard, node: str, now: float, cause: str) -> None:
+    """A node is lost, and with it all that ran there since the last checkpoints."""
+    lost = list(_on(yard, (node,)))
+    for record in lost:
+        if record.job_id in yard.target and record.state is State.WAITING:
+            yard.untarget(record, now)
+            yard.waiting.add(record)
+    for record in lost:
+        if record.state in (State.RUNNING, State.STOPPING) and _touches(record.occupies, frozenset((node,))):
+            failed(yard, record, now, "node_lost", cause, "kill")
+        elif record.job_id in yard.target and _touches(yard.target[record.job_id], frozenset((node,))):
+            yard.untarget(record, now)  # it was going to move there
+            yard.waiting.add(record)
+    _set_closed(yard, node, True)
+    if any(_touches(record.occupies, frozenset((node,))) for record in lost):
+        yard.out.append((FENCE, None, node))
+    yard.go_on(now)
+
+
+def fenced(yard: Yard, node: str, now: float) -> None:
+    """Nothing runs on a node for certain."""
+    for record in list(_on(yard, (node,))):
+        if record.state in WITH_PROCESSES and record.state is not State.RUNNING:
+            gone_from(yard, record, node, now)
+
+
+def reopen(yard: Yard, node: str, now: float) -> None:
+    """Use a node again, unless something else keeps it closed."""
+    yard.conditions.turn(yard, now)
+    if node not in yard.conditions.closed:
+        yard.go_on(now)
+
+
+def join(yard: Yard, node: Node, now: float) -> None:
+    """A node is new, or back with the same GPUs, or with others: then it is a new one."""
+    conditions, at = yard.conditions, yard.nodes.index.get(node.node_id)
+    if at is not None and yard.cluster.nodes[at] != node:
+        nodes = list(yard.cluster.nodes)
+        retired = f"{node.node_id}~{len(nodes)}"
+        nodes[at] = replace(nodes[at], node_id=retired)
+        yard.cluster = replace(yard.cluster, nodes=tuple(nodes))
+        conditions.away.add(retired)
+        conditions.closed.add(retired)
+        yard.counted[retired] = yard.counted.pop(node.node_id, 0)
+        at = None
+    conditions.away.discard(node.node_id)
+    conditions.down.discard(node.node_id)
+    if at is None:
+        conditions.closed.discard(node.node_id)
+        conditions.broken.pop(node.node_id, None)
+        _append(yard, node)
+    yard.all_gpus = sum(n.gpus for n in yard.cluster.nodes if n.node_id not in conditions.away)
+    reopen(yard, node.node_id, now)
+
+
+def _append(yard: Yard, node: Node) -> None:
+    """Make everything one node longer that is kept by the index of nodes."""
+    yard.cluster = replace(yard.cluster, nodes=(*yard.cluster.nodes, node))
+    yard.nodes = NodeTable(yard.cluster)
+    yard.speed = SpeedModel(yard.cluster)
+    yard.several_types = len(yard.nodes.types) > 1
+    view = yard.view
+    yard.free.append(node.gpus, node.cpus, node.memory_gb)
+    yard.counted[node.node_id] = node.gpus
+    yard.up_gpus += node.gpus
+    view.nodes, view.speed, view.sensitivity = yard.nodes, yard.speed, Sensitivity(yard.cluster, yard.speed)
+    view.up = np.append(view.up, True)
+    view.up_gpus = yard.up_gpus
+    view.freed += 1
+    view.node_events += 1
+    view.caches.clear()
+    if yard.seats is not None:
+        yard.seats.free.add_node(node.node_id, node.gpus)
+
+
+def leave(yard: Yard, node: str, now: float) -> None:
+    """A node is taken out of the cluster."""
+    fail(yard, node, now, f"node {node} left")
+    yard.conditions.down.discard(node)
+    yard.conditions.drained.discard(node)
+    yard.conditions.away.add(node)
+    away = yard.conditions.away
+    yard.all_gpus = max(sum(n.gpus for n in yard.cluster.nodes if n.node_id not in away), 1)
+
+
+def break_gpu(yard: Yard, node: str, index: int, now: float) -> None:
+    """One GPU cannot be used any more: whoever holds it is started again, without it."""
+    i, cause = yard.nodes.index[node], f"GPU {index} of node {node} failed"
+    holder = None if yard.seats is None else yard.find(yard.seats.holder(node, index) or "")
+    if holder is not None and holder.state in (State.RUNNING, State.STOPPING):
+        failed(yard, holder, now, "node_lost", cause, "kill")
+    while yard.free.at(i)[0] < 1:  # it is not known whose it is, or it was promised to somebody
+        _give_up_one(yard, node, now, cause)
+    yard.free.add(i, -1, 0.0, 0.0)
+    yard.conditions.broken.setdefault(node, set()).add(index)
+    if yard.seats is not None:
+        yard.seats.free.break_(node, index)
+    count_up(yard, node)
+    yard.go_on(now)
+
+
+def _give_up_one(yard: Yard, node: str, now: float, cause: str) -> None:
+    """Take a node from the job that got there last: one that only waits to start, if there is any."""
+    there = [r for r in _on(yard, (node,)) if _touches(yard.target.get(r.job_id), frozenset((node,)))]
+    record = max(there, key=lambda r: (r.state is not State.RUNNING, r.start, r.seq))
+    if record.state is State.RUNNING:
+        failed(yard, record, now, "node_lost", cause, "kill")
+    else:
+        yard.untarget(record, now)
+        yard.waiting.add(record)
+
+
+def mend_gpu(yard: Yard, node: str, index: int, now: float) -> None:
+    """A GPU that failed can be used again."""
+    yard.conditions.broken[node].remove(index)
+    if not yard.conditions.broken[node]:
+        del yard.conditions.broken[node]
+    yard.free.add(yard.nodes.index[node], 1, 0.0, 0.0)
+    if yard.seats is not None:
+        yard.seats.free.mend(node, index)
+    count_up(yard, node)

@@ -1,0 +1,51 @@
+"""What went wrong with one job, and what keeps it from being planned: few jobs have any of it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, replace
+from math import inf
+from typing import Any
+
+from trainyard.model.terms import When
+from trainyard.state.lifecycle import State
+
+
+@dataclass(slots=True)
+class Trouble:
+    """Counters of bad ends, what it is waiting for, and what it becomes once its processes are gone."""
+
+    counted: int = 0  # ends that took one of its retries
+    idle: int = 0  # restarts in a row that nobody asked for, without new progress
+    failed_starts: int = 0  # in a row
+    unsaved: int = 0  # stops in a row that left no checkpoint
+    reached: float = inf  # fewest samples left at a checkpoint when it last ended by itself
+    until_s: float = 0.0  # it is not started before
+    unmet: dict[str, When] = field(default_factory=dict)  # jobs that have to end first, and how
+    code: str = ""  # the latest reason, a stable word
+    text: str = ""  # the same for people
+    ending: State | None = None  # what it becomes when its processes are gone; None: it waits again
+    on: set[str] | None = None  # nodes where its processes may still be; None: on all that it occupies
+
+    def copy(self) -> Trouble:
+        """Return an independent copy."""
+        return replace(self, unmet=self.unmet.copy(), on=self.on and self.on.copy())
+
+    def blame(self, code: str, text: str) -> None:
+        """Say why it is not running."""
+        self.code, self.text = code, text
+
+    def record(self) -> dict[str, Any]:
+        """Return it as data for a file; `Trouble.of` makes the same of it again."""
+        said = {name: value for name, value in asdict(self).items() if value != DEFAULTS[name]}
+        return said | ({"on": sorted(self.on)} if self.on is not None else {})
+
+    @classmethod
+    def of(cls, record: dict[str, Any]) -> Trouble:
+        """Take in what an earlier life wrote down."""
+        made = cls(**record)
+        made.ending = None if made.ending is None else State(made.ending)
+        made.on = None if made.on is None else set(made.on)
+        return made
+
+
+DEFAULTS = asdict(Trouble())
