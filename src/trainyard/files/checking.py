@@ -27,6 +27,7 @@ PROBLEMS = {
     "string_pattern_mismatch": "has characters that cannot be printed",
     "string_unicode": "has characters that cannot be printed",
     "bool_type": "is not a choice",
+    "bool_parsing": "is not a choice",
     "list_type": "is not a list",
     "dict_type": "is not a mapping",
 }

@@ -13,6 +13,7 @@ from trainyard.files.document import load_document
 from trainyard.files.position import Position
 from trainyard.files.reading import StrPath
 from trainyard.model.cluster import CPUS_PER_GPU, DEFAULT_GPU_TYPE, MEMORY_GB_PER_GPU, Cluster, GpuType, Node
+from trainyard.model.tenant import Tenant
 
 if TYPE_CHECKING:
     from trainyard.files.schemas import ClusterEntry, NodeEntry
@@ -39,7 +40,23 @@ def _read(data: object, place: Position) -> Cluster:
 def build_cluster(given: ClusterEntry, place: Position) -> Cluster:
     """Build a cluster from checked data."""
     types = {name: GpuType(name, **entry) for name, entry in given.get("gpu_types", {}).items()}
-    return Cluster(given.get("name", "cluster"), _nodes(given["nodes"], place.at("nodes")), types)
+    nodes = _nodes(given["nodes"], place.at("nodes"))
+    tenants = {name: Tenant(name, **entry) for name, entry in given.get("tenants", {}).items()}
+    _check_tenants(tenants, sum(node.gpus for node in nodes), place.at("tenants"))
+    return Cluster(given.get("name", "cluster"), nodes, types, tenants)
+
+
+def _check_tenants(tenants: Mapping[str, Tenant], gpus: int, place: Position) -> None:
+    """Refuse promises that cannot be kept."""
+    promised = 0
+    for name, tenant in tenants.items():
+        promised += tenant.guaranteed
+        if tenant.limit is not None and tenant.guaranteed > tenant.limit:
+            what = f"{tenant.guaranteed} is more than its limit; it must be at most {tenant.limit}"
+            raise place.error(what, name, "guaranteed")
+        if promised > gpus:
+            what = f"the tenants up to this one are guaranteed {promised} GPUs; they must be at most {gpus}"
+            raise place.error(what + ", all that the cluster has", name, "guaranteed")
 
 
 def _nodes(entries: list[NodeEntry], place: Position) -> tuple[Node, ...]:
@@ -77,7 +94,19 @@ def cluster_record(cluster: Cluster) -> dict[str, Any]:
     for entry in nodes:
         entry["prefix"] = entry.pop("node_id") or entry["gpu_type"]
     types = {name: {"speed": t.speed, "memory_gb": t.memory_gb} for name, t in cluster.gpu_types.items()}
-    return {"name": cluster.name, **({"gpu_types": types} if types else {}), "nodes": nodes}
+    tenants = {name: _tenant_record(tenant) for name, tenant in cluster.tenants.items()}
+    return {
+        "name": cluster.name,
+        **({"gpu_types": types} if types else {}),
+        "nodes": nodes,
+        **({"tenants": tenants} if tenants else {}),
+    }
+
+
+def _tenant_record(tenant: Tenant) -> dict[str, Any]:
+    """Return a tenant as data for a file, without what has its default value."""
+    plain = asdict(Tenant(tenant.name))
+    return {name: value for name, value in asdict(tenant).items() if value != plain[name]}
 
 
 def names_of(record: Mapping[str, Any]) -> list[str]:

@@ -9,6 +9,7 @@ from trainyard.files.position import Position
 from trainyard.model.cluster import Cluster, Node
 from trainyard.model.job import Job
 from trainyard.model.profile import Demand
+from trainyard.model.tenant import Tenant
 from trainyard.model.tolerance import PART
 
 NOWHERE = Position()
@@ -29,6 +30,7 @@ class JobCheck:
         self._nodes = {t: [node for node in cluster.nodes if node.gpu_type == t] for t in self._types}
         self._nodes[""] = list(cluster.nodes)
         self._gpus = {t: sum(node.gpus for node in nodes) for t, nodes in self._nodes.items()}
+        self._tenants = cluster.tenants
         self._workers: dict[tuple[str, float, float], int] = {}
 
     def __call__(self, job: Job, place: Position = NOWHERE) -> None:
@@ -41,6 +43,8 @@ class JobCheck:
             gpus = f"{job.least_gpus} {job.gpu_type} GPUs" if job.gpu_type else f"{job.least_gpus} GPUs"
             what = f"job '{job.job_id}' needs {gpus}; the cluster has {room}, ask for at most that"
             raise place.error(what, "gpus" if job.min_gpus is None else "min_gpus")
+        if job.tenant in self._tenants:
+            _check_quota(job, place, self._tenants[job.tenant])
         if job.particular:
             cpus, memory_gb = job.asked_per_gpu
             self._check_beside(job, place, cpus or 0.0, memory_gb or 0.0)
@@ -75,6 +79,17 @@ class JobCheck:
         if key not in self._workers:
             self._workers[key] = sum(_workers_on(node, cpus, memory_gb) for node in self._nodes[gpu_type])
         return self._workers[key]
+
+
+def _check_quota(job: Job, place: Position, tenant: Tenant) -> None:
+    """Refuse a job that asks for more than its tenant may have."""
+    most, limit = tenant.max_priority, tenant.limit
+    if most is not None and job.priority > most:
+        what = f"job '{job.job_id}' has priority {job.priority}; those of tenant '{tenant.name}'"
+        raise place.error(f"{what} must have at most {most}", "priority")
+    if limit is not None and job.least_gpus > limit:
+        what = f"job '{job.job_id}' needs {job.least_gpus} GPUs; tenant '{tenant.name}' may have {limit}"
+        raise place.error(f"{what}, ask for at most that", "gpus" if job.min_gpus is None else "min_gpus")
 
 
 def _workers_on(node: Node, cpus: float, memory_gb: float) -> int:

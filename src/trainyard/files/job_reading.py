@@ -44,6 +44,8 @@ class JobReader:
             given["profile"] = self._own(given["profile"], place.at("profile"))
         elif "model" in given:
             given["profile"] = self._named(given["model"], place)
+        if "sizes" in given:
+            given["sizes"] = _within(given, place)
         job = Job(**given)
         self._once(job.job_id, place)
         _check_work(job, place)
@@ -91,6 +93,15 @@ def _check_work(job: Job, place: Position) -> None:
     if job.samples is not None and job.profile is None:
         what = "samples need a model or a profile to tell their speed; give one, or duration_s"
         raise place.error(what, "samples")
+
+
+def _within(given: Mapping[str, Any], place: Position) -> tuple[int, ...]:
+    """Return the sizes of a job that are within its range; what it asks for must be one of them."""
+    gpus = given["gpus"]
+    if gpus not in given["sizes"]:
+        raise place.error(f"gpus {gpus} is not one of the job's sizes; it must be", "sizes")
+    least, most = given.get("min_gpus", gpus), given.get("max_gpus", gpus)
+    return tuple(size for size in given["sizes"] if min(least, gpus) <= size <= max(most, gpus))
 
 
 def _check_range(job: Job, place: Position) -> None:

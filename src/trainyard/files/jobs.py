@@ -105,8 +105,21 @@ def _csv_text(jobs: Sequence[Job], where: str) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
     get = attrgetter(*columns)
-    writer.writerows(map(get, jobs))
+    rows = map(get, jobs)
+    writer.writerows(map(_cells, rows) if {"sizes", "preemptible"} & {*columns} else rows)
     return out.getvalue()
+
+
+def _cells(values: tuple[Any, ...]) -> list[Any]:
+    """Write lists and truth values as a reader of the table would."""
+    return [
+        "|".join(map(str, value))
+        if isinstance(value, tuple)
+        else str(value).lower()
+        if isinstance(value, bool)
+        else value
+        for value in values
+    ]
 
 
 def _jsonl_text(jobs: Sequence[Job]) -> str:

@@ -28,6 +28,7 @@ from trainyard.model.job import Job
 from trainyard.model.profile import Profile
 
 MAX_GPUS = 1_000_000
+POWERS_OF_TWO = "powers_of_two"
 MAX_S = 1e12  # beyond it, doubles lose tenths of milliseconds
 
 
@@ -39,6 +40,20 @@ def _whole(value: Any) -> Any:
 def _digits(value: Any) -> Any:
     """Take a whole number for a name."""
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _sizes(value: Any) -> Any:
+    """Take 1|2|4 for a list, and write out powers_of_two."""
+    if value == POWERS_OF_TWO:
+        return [2**i for i in range(MAX_GPUS.bit_length())]
+    if not isinstance(value, str):
+        return value
+    parts = [part.strip() for part in value.split("|")]
+    return [int(part) for part in parts] if all(map(_is_count, parts)) else value
+
+
+def _is_count(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= len(str(MAX_GPUS))
 
 
 def _given(value: Any) -> Any:
@@ -82,6 +97,16 @@ TwoNumbers = Annotated[list[AtLeastZero], Field(min_length=2, max_length=2, desc
 FourNumbers = Annotated[list[AtLeastZero], Field(min_length=4, max_length=4, description="four numbers")]
 AtMostOne = Annotated[float, Field(le=1, allow_inf_nan=False, description="a number of at most 1")]
 Batch = Annotated[int, Field(ge=1, le=10**9, description="a whole number from 1 to 1000000000"), WHOLE]
+PriorityCell = Annotated[
+    int, Field(ge=-MAX_GPUS, le=MAX_GPUS, description=f"a whole number from -{MAX_GPUS} to {MAX_GPUS}")
+]
+Priority = Annotated[PriorityCell, WHOLE]
+Sizes = Annotated[
+    list[Count],
+    BeforeValidator(_sizes),
+    Field(min_length=1, description="numbers of GPUs such as 1|2|4 (in JSON [1, 2, 4]), or powers_of_two"),
+    AfterValidator(lambda sizes: tuple(sorted({*sizes}))),
+]
 Flag = Annotated[bool, Field(description="true or false")]
 Text = Annotated[str, LINE, Field(description="one line of text")]
 TypeName = Annotated[Text, Field(description="one line of text such as 'V100'")]
@@ -113,12 +138,23 @@ class NodeEntry(TypedDict):
 
 
 @with_config(CLOSED)
+class TenantEntry(TypedDict, total=False):
+    """A tenant of a cluster file."""
+
+    guaranteed: CountFrom0
+    limit: Count
+    weight: Positive
+    max_priority: Priority
+
+
+@with_config(CLOSED)
 class ClusterEntry(TypedDict):
     """A cluster file."""
 
     name: NotRequired[Annotated[Text, Field(description="one line of text such as 'lab'")]]
     gpu_types: NotRequired[dict[Text, Annotated[GpuTypeEntry, GIVEN]]]
     nodes: Annotated[list[Annotated[NodeEntry, GIVEN]], Field(min_length=1, description=SOME_NODES)]
+    tenants: NotRequired[dict[Text, Annotated[TenantEntry, GIVEN]]]
 
 
 @with_config(CLOSED)
@@ -304,9 +340,17 @@ ROW_KINDS = {
     "checkpoint_s": AtLeastZero,
     "model": ModelName,
     "gpu_type": TypeName,
+    "priority": PriorityCell,
+    "sizes": Sizes,
+    bool: Flag,
     "profile": Any,  # read by itself, so that equal ones become one object
 }
-JOB_KINDS = ROW_KINDS | {int: Count, str: Annotated[Text, DIGITS], "job_id": Annotated[JobId, DIGITS]}
+JOB_KINDS = ROW_KINDS | {
+    int: Count,
+    "priority": Priority,
+    str: Annotated[Text, DIGITS],
+    "job_id": Annotated[JobId, DIGITS],
+}
 OPEN = ConfigDict(extra="ignore")
 _job = _record(Job, JOB_KINDS, OPEN)
 

@@ -147,6 +147,9 @@ class _Holdings:
         if not job.least_gpus <= allocation.gpus <= job.most_gpus:
             right = f"{job.least_gpus}" + (f" to {job.most_gpus}" if job.elastic else "")
             raise place.error(f"{allocation.gpus} GPUs in all; job '{job.job_id}' must have {right}")
+        if job.sizes and allocation.gpus not in job.sizes:
+            right = " or ".join(map(str, job.sizes))
+            raise place.error(f"{allocation.gpus} GPUs in all; job '{job.job_id}' must have {right}")
         return allocation
 
     def _share(self, job: Job, node_id: str, given: ShareEntry, place: Position) -> Share:

@@ -10,6 +10,7 @@ import numpy as np
 from trainyard.model.allocation import Allocation, Part, Share
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.shape import Shape
+from trainyard.model.tenant import Tenant
 
 # What a node gets when its file does not say: the server of the Synergy paper (8 GPUs, 24 CPUs, 500 GB),
 # per GPU, with the network of the cluster file's example.
@@ -51,6 +52,7 @@ class Cluster:
     name: str
     nodes: tuple[Node, ...]
     gpu_types: Mapping[str, GpuType] = field(default_factory=dict)
+    tenants: Mapping[str, Tenant] = field(default_factory=dict)
 
     @property
     def gpus(self) -> int:

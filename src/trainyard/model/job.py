@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 
 from trainyard.model.interned import interned
@@ -41,15 +42,25 @@ class Job(_Kind):
     memory_gb: float | None = None
     status: str = ""
     checkpoint_s: float = DEFAULT_CHECKPOINT_S
+    user: str = ""
+    priority: int = 0  # higher goes first
+    sizes: tuple[int, ...] = ()  # the only numbers of GPUs it may run with, rising; none: any of its range
+    preemptible: bool = True  # False: once it runs, no plan stops or resizes it
     terms: Terms | None = None  # of a real job; one of a trace has none
     least_gpus: int = field(init=False, repr=False, compare=False)  # fewest GPUs the job can run with
     most_gpus: int = field(init=False, repr=False, compare=False)  # most GPUs the job can use
     # Whether it asks for CPUs or memory of its own choice, itself or by its profile.
     particular: bool = field(init=False, repr=False, compare=False)
+    # Whether it has to be admitted: it has a priority, sizes of its own, or must not be stopped.
+    bound: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _set(self, "least_gpus", self.gpus if self.min_gpus is None else self.min_gpus)
         _set(self, "most_gpus", self.gpus if self.max_gpus is None else self.max_gpus)
+        if self.sizes:
+            _set(self, "least_gpus", self.sizes[bisect_left(self.sizes, self.least_gpus)])
+            _set(self, "most_gpus", self.sizes[bisect_right(self.sizes, self.most_gpus) - 1])
+        _set(self, "bound", bool(self.priority or self.sizes or not self.preemptible))
         own = self.cpus is not None or self.memory_gb is not None
         _set(self, "particular", own or (self.profile is not None and self.profile.apart))
 
@@ -60,7 +71,7 @@ class Job(_Kind):
             return self._kind
         except AttributeError:
             limits = self.gpus, self.least_gpus, self.most_gpus, self.gpu_type
-            _set(self, "_kind", interned(Kind, self.content, *limits, self.asked_per_gpu))
+            _set(self, "_kind", interned(Kind, self.content, *limits, self.asked_per_gpu, self.sizes))
             return self._kind
 
     @property
@@ -90,6 +101,13 @@ class Job(_Kind):
                 worker.memory_gb if memory_gb is None else memory_gb,
             )
         return cpus, memory_gb
+
+    def allowed(self, gpus: int) -> int:
+        """Return the most GPUs, of so many, that it may run with; 0 if these are too few."""
+        if gpus < self.least_gpus:
+            return 0
+        gpus = min(gpus, self.most_gpus)
+        return self.sizes[bisect_right(self.sizes, gpus) - 1] if self.sizes else gpus
 
     def need(self, gpus: int, servers: int) -> tuple[float, float]:
         """CPUs and GB that these workers and parameter servers ask for; 0 where they do not say."""

@@ -35,6 +35,7 @@ class Kind:
     most_gpus: int
     gpu_type: str
     asked_per_gpu: tuple[float | None, float | None]  # CPUs and GB
+    sizes: tuple[int, ...] = ()  # the only numbers of GPUs it may run with; none: any
 
     def __reduce__(self) -> tuple[Callable[..., Kind], tuple[object, ...]]:
         return interned, (Kind, *(getattr(self, field.name) for field in fields(self)))
