@@ -170,9 +170,9 @@ def live_moments(
 
 
 def _fail_or_repair(yard: Yard, now_s: float, draw: Random) -> None:
-    if yard.down and draw.random() < 0.3:
-        yard.node_repaired(now_s, min(yard.down))
-    elif not yard.down and draw.random() < 0.05:
+    if yard.conditions.down and draw.random() < 0.3:
+        yard.node_repaired(now_s, min(yard.conditions.down))
+    elif not yard.conditions.down and draw.random() < 0.05:
         yard.node_failed(now_s, draw.choice(yard.nodes.ids))
 
 

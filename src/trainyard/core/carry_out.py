@@ -122,7 +122,7 @@ class Carrier:
             leaving[node] = leaving.get(node, 0) + 1
 
     def vacate(self, record: Record) -> bool:
-        """The processes of a job that had to leave are gone; return whether another may wait for its nodes."""
+        """The processes of a job that had to leave are gone; return whether all have left one of its nodes."""
         occupied, trouble, opened = record.occupies, record.trouble, False
         record.occupies = None
         assert occupied is not None
@@ -152,6 +152,7 @@ class Carrier:
     def change(
         self, record: Record, after: State, now: float, cause: str, allocation: Allocation | None = None
     ) -> None:
+        """Let a job go from its state to another, and write it down."""
         before, job_id = record.state, record.job_id
         if after not in AFTER[before]:
             raise refusal(record, after)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from trainyard.errors import PlanError
+from trainyard.errors import InputError, PlanError
 from trainyard.model.allocation import Allocation
 from trainyard.model.job import Job
 from trainyard.model.tolerance import CPUS_GB
 from trainyard.state.record import Record
+from trainyard.state.room import PartlyClosed
 from trainyard.state.snapshot import Snapshot
 
 
@@ -25,6 +26,7 @@ def check_plan(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) -> 
             _give(snapshot, before, room)
         if allocation is not None:
             _take(snapshot, record.job, allocation, room)
+            _allow(snapshot, record, allocation, before)
     for at, (gpus, cpus, memory_gb) in room.items():
         if gpus < 0 or cpus < -CPUS_GB or memory_gb < -CPUS_GB:
             raise _over_allocated(snapshot.nodes.ids[at], room[at])
@@ -38,6 +40,8 @@ def plain_start(snapshot: Snapshot, record: Record, allocation: Allocation) -> b
     plain = allocation.plain
     return (
         len(plain) == 1
+        and (record.job.profile is None or snapshot.speed.rate(record.job, allocation) > 0)
+        and snapshot.bars is None
         and not record.given
         and record.type_index < 0
         and plain[0][1] == record.gpus <= snapshot.free.gpus[plain[0][0]]
@@ -55,7 +59,7 @@ def plain_turns(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) ->
     It is the common case, looked at more quickly: free GPUs say that there is room for their shares, too.
     """
     free, of, target = snapshot.free, snapshot.table.of, snapshot.target
-    if not free.plain:
+    if not free.plain or snapshot.bars is not None or isinstance(free, PartlyClosed):
         return None
     stops: list[Record] = []
     starts: list[tuple[Record, Allocation]] = []
@@ -79,12 +83,27 @@ def plain_turns(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) ->
             or after.gpus != record.gpus
             or record.type_index >= 0
             or record.job.particular
+            or (record.job.profile is not None and not snapshot.speed.rate(record.job, after) > 0)
         ):
             return None
         for at, gpus, _, _ in plain:
             left[at] = left.get(at, free.gpus[at]) - gpus
         starts.append((record, after))
     return (stops, starts) if min(left.values(), default=0) >= 0 else None
+
+
+def _allow(snapshot: Snapshot, record: Record, after: Allocation, before: Allocation | None) -> None:
+    """Refuse an allocation with which the job would never end, or on nodes that it may not begin to use."""
+    job = record.job
+    if job.profile is not None and not snapshot.speed.rate(job, after) > 0:
+        where = ", ".join(f"{share.gpus} GPUs of {share.node}" for share in after.shares)
+        raise InputError(f"job {job.job_id}: its profile gives 0 samples/s on {where}; it would never end")
+    shut = snapshot.shut_to(record)
+    if shut:
+        index, had = snapshot.nodes.index, {} if before is None else dict(before.workers)
+        for node, gpus in after.workers:
+            if shut >> index[node] & 1 and gpus > had.get(node, 0):
+                raise PlanError(f"job {job.job_id} may not begin to use node {node}")
 
 
 Left = dict[int, list[float]]  # node -> GPUs, CPUs and GB of memory that are left of it
@@ -118,7 +137,7 @@ def _take(snapshot: Snapshot, job: Job, allocation: Allocation, room: Left) -> N
                 raise PlanError(f"job {job.job_id} gets less on {node} {what}")
         left = room.get(at)
         if left is None:
-            room[at] = [free.gpus[at] - gpus, free.cpus[at] - cpus, free.memory_gb[at] - memory_gb]
+            room[at] = [had - asked for had, asked in zip(free.at(at), (gpus, cpus, memory_gb), strict=True)]
         else:
             left[0] -= gpus
             left[1] -= cpus
@@ -132,7 +151,7 @@ def _give(snapshot: Snapshot, allocation: Allocation, room: Left) -> None:
         at = index[node]
         left = room.get(at)
         if left is None:
-            left = room[at] = [free.gpus[at], free.cpus[at], free.memory_gb[at]]
+            left = room[at] = list(free.at(at))
         left[0] += gpus
         left[1] += cpus
         left[2] += memory_gb

@@ -95,7 +95,9 @@ def judge(record: Record, kind: str, now: float) -> State:
     elif record.job.terms is None:
         return State.WAITING
     elif _idles(record):
-        trouble.blame("no_progress", f"{trouble.idle} restarts without new progress; last: {trouble.text or kind}")
+        trouble.blame(
+            "no_progress", f"{trouble.idle} restarts without new progress; last: {trouble.text or kind}"
+        )
         return State.HELD
     if then is not Then.AGAIN:
         count = trouble.counted + trouble.failed_starts - 1

@@ -24,6 +24,8 @@ IGNORED: Final = 7  # event, why
 REFUSED: Final = 8  # why
 
 Do = tuple[Any, ...]
+Gpus = Mapping[str, tuple[int, ...]]  # indices by node
+NO_GPUS: Gpus = {}
 
 
 @dataclass(slots=True)
@@ -40,7 +42,7 @@ class Start:
     finish_s: float
     lr_factor: float = 1.0
     attempt: int = field(default=0, compare=False)  # every start has a number; events carry it
-    gpus: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # indices by node, if the core chooses
+    gpus: Gpus = field(default_factory=dict)  # if the core chooses them
 
 
 @dataclass(slots=True)
@@ -139,9 +141,19 @@ def ended(record: Record, state: State, finish_s: float, fair_s: float) -> Ended
     )
 
 
+def _start(
+    record: Record, allocation: Allocation, rate: float, end_s: float, factor: float, gpus: Gpus = NO_GPUS
+) -> Start:
+    return Start(record.job_id, allocation, rate, end_s, factor, record.attempt, gpus)
+
+
+def _retune(record: Record, allocation: Allocation, rate: float, end_s: float) -> Retune:
+    return Retune(record.job_id, allocation, rate, end_s, record.attempt)
+
+
 MAKERS: Final[dict[int, Callable[..., Instruction]]] = {
-    START: lambda record, *more: Start(record.job_id, *more[:4], record.attempt, *more[4:]),
-    RETUNE: lambda record, *more: Retune(record.job_id, *more, record.attempt),
+    START: _start,
+    RETUNE: _retune,
     STOP: lambda record: Stop(record.job_id, record.attempt),
     KILL: lambda record: Kill(record.job_id, record.attempt),
     DECIDE_AT: lambda _, at: DecideAt(at),

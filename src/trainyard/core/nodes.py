@@ -62,6 +62,8 @@ class Conditions:
         for node in yard.nodes.index:
             _set_closed(yard, node, node in self.down | self.away | self.drained | nobodys)
         yard.view.bars = self._bars(yard)
+        if yard.view.bars is not None and not isinstance(yard.free, PartlyClosed):
+            yard.free = yard.view.free = PartlyClosed.like(yard.free)
         yard.view.node_events += 1
         for at in [t for r in self.reservations.values() for t in (r.from_s, r.to_s) if t > now]:
             yard.timers.at(at)

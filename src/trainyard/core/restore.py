@@ -49,6 +49,7 @@ def restore(spec: SnapshotSpec) -> tuple[Yard, Replaceable]:
     yard = Yard(spec.cluster, decide, spec.rules)
     for node in spec.down:
         yard.node_failed(0.0, node)
+    yard.out = []
     if spec.books is not None:
         _adopt(yard, spec, spec.books)
         return yard, decide

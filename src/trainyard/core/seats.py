@@ -1,4 +1,4 @@
-"""Which GPUs of its nodes a job holds, where the core chooses them; elsewhere the engine says which it chose."""
+"""Which GPUs of its nodes a job holds: the core chooses them, or the engine says which it chose."""
 
 from __future__ import annotations
 

@@ -6,9 +6,10 @@ import numpy as np
 
 from trainyard.core.yard import Yard
 from trainyard.errors import TrainyardError
+from trainyard.model.allocation import Allocation
 from trainyard.model.tolerance import CPUS_GB
-from trainyard.state.lifecycle import TERMINAL, State
-from trainyard.state.room import Room
+from trainyard.state.lifecycle import TERMINAL, WITH_PROCESSES, State
+from trainyard.state.room import PartlyClosed, Room
 
 
 def _require(truth: object, what: str) -> None:
@@ -26,13 +27,42 @@ def validate(yard: Yard) -> None:
     in_order = sorted(waiting, key=lambda job_id: yard.records[job_id].seq)
     _require(waiting == in_order, "waiting jobs are in order of submission")
     _validate_states(yard)
+    _validate_parked(yard)
+    _validate_leaving(yard)
     _validate_capacity(yard)
+
+
+def _validate_parked(yard: Yard) -> None:
+    for job_id, record in yard.parked.items():
+        _require(record.job_id == job_id and record.row < 0, f"row of {job_id}, which is parked")
+        _require(job_id not in yard.records and job_id not in yard.target, f"{job_id} is parked and planned")
+        _require(record.state not in TERMINAL, f"{job_id} is over but parked")
+        holds = record.state in (State.STOPPING, State.KILLING)
+        _require((record.occupies is not None) == holds, f"{job_id} is {record.state} and parked")
+        _require(not record.rate, f"rate of {job_id}, which is parked")
+
+
+def _validate_leaving(yard: Yard) -> None:
+    """Count anew who has to leave which node, and see that nobody starts beside them."""
+    leaving: dict[str, int] = {}
+    for record in (*yard.records.values(), *yard.parked.values()):
+        if record.state in (State.STOPPING, State.KILLING) and record.occupies is not None:
+            on = record.trouble.on if record.trouble is not None else None
+            for share in record.occupies.shares:
+                if on is None or share.node in on:
+                    leaving[share.node] = leaving.get(share.node, 0) + 1
+    _require(leaving == yard.leaving, "jobs that have to leave their nodes")
+    up = sum(yard.counted.get(n.node_id, n.gpus) for n in yard.cluster.nodes)
+    _require(up == yard.up_gpus == yard.view.up_gpus, "GPUs that are there")
+    if yard.seats is not None:
+        held = {r.job_id for r in (*yard.records.values(), *yard.parked.values()) if r.occupies is not None}
+        _require(held == set(yard.seats.of), "jobs with GPUs of their own")
 
 
 def _validate_states(yard: Yard) -> None:
     for job_id, record in yard.records.items():
         _require(record.state not in TERMINAL, f"{job_id} is over but active")
-        holds = record.state in (State.RUNNING, State.STOPPING)
+        holds = record.state in WITH_PROCESSES
         _require(
             (record.occupies is not None) == holds, f"{job_id} is {record.state} and holds {record.occupies}"
         )
@@ -52,17 +82,26 @@ def _validate_capacity(yard: Yard) -> None:
     occupied = Room.all_of(yard.nodes)
     for allocation in yard.target.values():
         free.take(yard.nodes, allocation)
-    for record in yard.records.values():
+    for record in (*yard.records.values(), *yard.parked.values()):
         if record.occupies is not None:
-            occupied.take(yard.nodes, record.occupies)
-    for node in yard.down:
+            on = record.trouble.on if record.trouble is not None else None
+            shares = tuple(share for share in record.occupies.shares if on is None or share.node in on)
+            occupied.take(yard.nodes, Allocation(shares))
+    for node, broken in yard.conditions.broken.items():
+        free.add(yard.nodes.index[node], -len(broken), 0.0, 0.0)
+    for node in yard.conditions.down | yard.conditions.away:
         i = yard.nodes.index[node]
-        _require(free.gpus[i] == yard.nodes.gpus[i], f"nothing is planned on {node}, which is down")
-        free.add(i, -free.gpus[i], -free.cpus[i], -free.memory_gb[i])
+        there = int(yard.nodes.gpus[i]) - len(yard.conditions.broken.get(node, ()))
+        _require(free.gpus[i] == there, f"nothing is planned on {node}, which is down")
+    whole = free.copy()
+    if yard.conditions.closed:
+        free = PartlyClosed.like(free)
+        for node in yard.conditions.closed:
+            free.close(yard.nodes.index[node])
     _require(yard.free.gpus == free.gpus and yard.free.total == free.total, "free GPUs add up")
     _require(yard.free.levels == free.levels, "nodes are grouped by free GPUs")
     _require(np.allclose(yard.free.cpus, free.cpus, atol=CPUS_GB), "free CPUs add up")
     _require(np.allclose(yard.free.memory_gb, free.memory_gb, atol=CPUS_GB), "free memory adds up")
-    for books in (free, occupied):
+    for books in (whole, occupied):
         enough = min(books.gpus) >= 0 and min(books.cpus) >= -CPUS_GB and min(books.memory_gb) >= -CPUS_GB
         _require(enough, "no resource is over-allocated")

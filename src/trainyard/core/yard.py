@@ -18,22 +18,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trainyard.core import nodes
 from trainyard.core.carry_out import Carrier, refusal
 from trainyard.core.check import check_plan, plain_start, plain_turns
-from trainyard.core.events import (
-    DecisionDue,
-    Event,
-    JobCancelled,
-    JobFinished,
-    JobStopped,
-    JobSubmitted,
-    NodeFailed,
-    NodeRepaired,
-    ProgressReported,
-)
-from trainyard.core.instructions import DECIDE_AT, ENDED, KILL, Do, Instruction, as_objects
-from trainyard.core.progress import roll_back
+from trainyard.core.events import Event
+from trainyard.core.handlers import take_in
+from trainyard.core.instructions import DECIDE_AT, ENDED, Do, Instruction, as_objects
+from trainyard.core.nodes import Conditions, count_up
+from trainyard.core.parking import Over
+from trainyard.core.seats import Seats
 from trainyard.core.story import ALL_DONE, ARRIVED, PREEMPTED, STOPPED, Story
+from trainyard.core.timers import Timers
 from trainyard.errors import TrainyardError
 from trainyard.model.allocation import Allocation, Plan
 from trainyard.model.cluster import Cluster, NodeTable
@@ -53,8 +48,8 @@ if TYPE_CHECKING:
     from trainyard.files.schemas import BooksEntry
 
 # Python 3.11 looks members of classes up slowly, and these are needed all the time.
-WAITING, RUNNING, STOPPING = State.WAITING, State.RUNNING, State.STOPPING
-DONE, CANCELLED = State.DONE, State.CANCELLED
+WAITING, RUNNING, STOPPING, KILLING = State.WAITING, State.RUNNING, State.STOPPING, State.KILLING
+DONE = State.DONE
 MOST_CACHES = 64  # stages of so many policies may keep something
 
 
@@ -126,8 +121,6 @@ class Yard(Carrier):
 
     def handle(self, event: Event) -> list[Instruction]:
         """Take in one event, any event at any time, and return what has to be done about it."""
-        from trainyard.core.handlers import take_in
-
         self.out = []
         take_in(self, event)
         return as_objects(self.out)
@@ -175,7 +168,11 @@ class Yard(Carrier):
 
     # -- jobs come and go ---------------------------------------------------------------------------------
 
-    def submit(self, now: float, job: Job) -> None:
+    def find(self, job_id: str) -> Record | None:
+        """Return a job that is not over, whether policies see it or not."""
+        return self.records.get(job_id) or self.parked.get(job_id)
+
+    def submit(self, now: float, job: Job) -> Record:
         """A user handed in a job."""
         job_id = job.job_id
         if job_id in self.records:
@@ -188,6 +185,30 @@ class Yard(Carrier):
         self.table.add(record)
         self.story.append((now, job_id, ARRIVED, None))
         self.waiting.add(record)
+        return record
+
+    def readmit(self, now: float, record: Record) -> None:
+        """A job that was over waits again, with what it had saved."""
+        self.meet(now)
+        record.remaining = min(record.saved, record.total)
+        self.change(record, WAITING, now, "tried again")
+        self.table.add(record)
+        self.waiting.add(record)
+
+    def replace_job(self, record: Record, job: Job) -> None:
+        """A user changed a job."""
+        record.job = job
+        if record.row >= 0:
+            self.table.replace(record)
+
+    def waiting_to_start(self) -> list[Record]:
+        """Jobs that were given something and have no processes yet."""
+        return [self.records[job_id] for job_id in self.pending if self.records[job_id].occupies is None]
+
+    def change_policy(self, decide: Callable[[Snapshot], Plan]) -> None:
+        """Another policy decides from now on; what the last one said and kept is forgotten."""
+        self._decide, self.view.said = decide, {}
+        self.view.caches.clear()
 
     def finish(self, now: float, record: Record, state: State = DONE, cause: str = "ended by itself") -> None:
         """A job is over, well or badly, and nothing is left of its processes."""
@@ -246,6 +267,16 @@ class Yard(Carrier):
         if loss is not None:
             record.see().reported(record.total - remaining, loss)
 
+    def node_failed(self, now: float, node: str) -> None:
+        """A node is gone, and with it all that ran there since the last checkpoints."""
+        self.conditions.down.add(node)
+        nodes.fail(self, node, now, f"node {node} failed")
+
+    def node_repaired(self, now: float, node: str) -> None:
+        """A node is back, empty."""
+        self.conditions.down.remove(node)
+        nodes.reopen(self, node, now)
+
     # -- decisions ----------------------------------------------------------------------------------------
 
     def decide(self, now: float) -> None:
@@ -291,9 +322,7 @@ class Yard(Carrier):
             for record, allocation in plain[1]:
                 self._give(record, allocation, now)
             return
-        check_plan(
-            self.view, changes
-        )  # 4. before anything changes; `plain_turns` is the same for most plans
+        check_plan(self.view, changes)  # 4. before anything changes; `plain_turns` is the same for most plans
         records, target = self.records, self.target
         taken: list[tuple[Record, Allocation | None]] = []
         given: list[tuple[Record, Allocation]] = []

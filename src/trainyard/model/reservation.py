@@ -30,7 +30,7 @@ class Reservation:
 
 
 def settled(reservation: Reservation, nodes: Iterable[Node], others: Collection[Reservation]) -> Reservation:
-    """Choose whole nodes for a reservation that asks for GPUs: the smallest that suffice, the first of equals.
+    """Choose whole nodes for a reservation that asks for GPUs: the smallest that do, the first of equals.
 
     InputError if there are not enough, or if a named node is kept for somebody else at that time.
     """
@@ -38,13 +38,19 @@ def settled(reservation: Reservation, nodes: Iterable[Node], others: Collection[
     if not reservation.gpus:
         taken = sorted(busy.intersection(reservation.nodes))
         if taken:
-            raise InputError(f"reservation {reservation.name}: node {taken[0]} is reserved already at that time")
+            raise InputError(
+                f"reservation {reservation.name}: node {taken[0]} is reserved already at that time"
+            )
         return reservation
-    fitting = [n for n in nodes if n.gpus and reservation.gpu_type in ("", n.gpu_type) and n.node_id not in busy]
+    fitting = [
+        n for n in nodes if n.gpus and reservation.gpu_type in ("", n.gpu_type) and n.node_id not in busy
+    ]
     chosen, left = list[str](), reservation.gpus
     while left > 0:
         if not fitting:
-            what = f"{reservation.gpus} GPUs" + (f" of type {reservation.gpu_type}" if reservation.gpu_type else "")
+            what = f"{reservation.gpus} GPUs" + (
+                f" of type {reservation.gpu_type}" if reservation.gpu_type else ""
+            )
             raise InputError(f"reservation {reservation.name}: there are not {what} to reserve at that time")
         enough = [n for n in fitting if n.gpus >= left]
         best = min(enough, key=lambda n: n.gpus) if enough else max(fitting, key=lambda n: n.gpus)

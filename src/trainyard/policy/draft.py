@@ -9,7 +9,8 @@ from trainyard.model.allocation import Allocation, Part
 from trainyard.model.cluster import NodeTable
 from trainyard.model.refusal import Refusal
 from trainyard.policy.request import Request
-from trainyard.state.room import Room
+from trainyard.state.bars import Bars
+from trainyard.state.room import PartlyClosed, Room, first
 from trainyard.state.snapshot import Snapshot
 
 Find = Callable[[Request, Room, NodeTable, int], Allocation | None]
@@ -63,11 +64,31 @@ class Draft:
     def try_(self, find: Find, request: Request) -> Allocation | None:
         """Give the job what it asks for, if a place stage finds nodes for it."""
         view, room = self.view, self._room if self._latest is None else self.room
-        allocation = find(request, room, view.nodes, view.rules.seed)
+        if view.bars is None:
+            allocation = find(request, room, view.nodes, view.rules.seed)
+        else:
+            allocation = self._find_allowed(view.bars, find, request, room)
         if allocation is not None:
             self._latest = request, allocation
             self.changes[request.job.job_id] = allocation
         return allocation
+
+    def _find_allowed(self, bars: Bars, find: Find, request: Request, room: Room) -> Allocation | None:
+        """Look only at nodes that are not reserved for others."""
+        view, closed = self.view, list[int]()
+        assert isinstance(room, PartlyClosed)  # a yard with reservations has such a room
+        mask = bars.of(view.table.of[request.job.job_id], view.now_s)
+        while mask:
+            i = first(mask)
+            mask &= mask - 1
+            if i not in room.closed:
+                closed.append(i)
+                room.close(i)
+        try:
+            return find(request, room, view.nodes, view.rules.seed)
+        finally:
+            for i in closed:
+                room.open(i)
 
     def commit(self, request: Request, allocation: Allocation) -> None:
         """Give the job what was found for it."""

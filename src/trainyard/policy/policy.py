@@ -68,7 +68,7 @@ class Policy:
 
     def decide(self, snapshot: Snapshot, explain: bool = False) -> Plan:
         """Return what should run now, and why others wait if asked. Reads the snapshot, changes nothing."""
-        if self._idles and not explain:
+        if self._idles and not explain and snapshot.bars is None:
             waiting = len(snapshot.table.records) - len(snapshot.target)
             if not waiting or not snapshot.free.total or self.order.blocked(snapshot):
                 return UNCHANGED

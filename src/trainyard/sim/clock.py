@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from trainyard.core.instructions import DECIDE_AT, ENDED, RETUNE, STOP, ended
+from trainyard.core.instructions import DECIDE_AT, ENDED, FENCE, KILL, RETUNE, STOP, ended
+from trainyard.core.leaving import gone
 from trainyard.core.watcher import Watcher
 from trainyard.core.yard import Yard
 from trainyard.errors import InputError, TrainyardError
@@ -209,9 +210,20 @@ class Simulator:
         """A node fails, or is back."""
         if isinstance(who, Failure):
             self._push_failure()
-            self.yard.node_failed(at, who.node)
-        else:
+            if who.node not in self.yard.conditions.down:
+                self.yard.node_failed(at, who.node)
+                self._end_at_once(at)
+        elif who in self.yard.conditions.down:
             self.yard.node_repaired(at, who)
+
+    def _end_at_once(self, at: float) -> None:
+        """Kills take no time here."""
+        todo, self.yard.out = self.yard.out, []
+        for do in todo:
+            if do[0] == KILL:
+                gone(self.yard, do[1], at, "gone at once")
+            elif do[0] != FENCE:
+                self.yard.out.append(do)
 
     def _round_begins(self, at: float, round_s: float) -> bool:
         """Whether a round begins now; if not, see to it that the next one will be there."""

@@ -103,6 +103,11 @@ class JobTable:
             entries.append(last)
         record.row = -1
 
+    def replace(self, record: Record) -> None:
+        """The job of a row was changed."""
+        self._jobs = None
+        self._entries.append(record)
+
     def fork(self) -> JobTable:
         """Return an independent copy."""
         twin = JobTable()

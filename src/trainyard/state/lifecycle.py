@@ -34,7 +34,10 @@ TRANSITIONS: dict[tuple[State | None, State], str] = {
     (S.HELD, S.FAILED): "it was not started in time",
     (S.RUNNING, S.RUNNING): "CPUs or memory change under the same workers",
     (S.RUNNING, S.STOPPING): "a plan takes or changes its workers: checkpoint and stop",
-    (S.RUNNING, S.KILLING): "its processes are to end at once: a node failed, one of them did, or a user said so",
+    (
+        S.RUNNING,
+        S.KILLING,
+    ): "its processes are to end: a node failed, one of them did, or a user said so",
     (S.RUNNING, S.WAITING): "its run is gone: back to the last checkpoint",
     (S.RUNNING, S.HELD): "its run is gone once more without progress",
     (S.RUNNING, S.DONE): "all work done",

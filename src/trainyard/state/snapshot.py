@@ -21,7 +21,8 @@ from trainyard.model.speed import Sensitivity, SpeedModel
 from trainyard.state.bars import Bars
 from trainyard.state.jobs import Column, JobTable
 from trainyard.state.queue import Queue
-from trainyard.state.room import Room
+from trainyard.state.record import Record
+from trainyard.state.room import PartlyClosed, Room
 from trainyard.state.seen import Ran, Seen
 
 C = Column
@@ -63,6 +64,14 @@ class Snapshot:
     def version(self) -> int:
         """A number that rises whenever anything about a job or a node changes."""
         return self.table.changed.version + self.node_events
+
+    def shut_to(self, record: Record) -> int:
+        """Return the nodes, as a bit mask, that a job may not begin to use."""
+        mask = 0 if self.bars is None else self.bars.of(record, self.now_s)
+        if isinstance(self.free, PartlyClosed):
+            for i in self.free.closed:
+                mask |= 1 << i
+        return mask
 
     def fork(self) -> Snapshot:
         """Return a copy that can be changed without touching the original; caches stay behind."""

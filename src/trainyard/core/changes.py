@@ -1,0 +1,35 @@
+"""What may be changed of a job after it was submitted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import inf, isfinite
+
+from trainyard.errors import InputError, did_you_mean
+from trainyard.model.job import Job
+from trainyard.model.terms import NO_TERMS
+
+OF_TERMS = ("time_limit_s", "retries")
+CHANGEABLE = ("priority", "deadline_s", "min_gpus", "max_gpus", *OF_TERMS)
+
+
+def changed_job(job: Job, changes: Mapping[str, float | int | None]) -> Job:
+    """Return the job as it is from now on; InputError if that cannot be."""
+    for name, value in changes.items():
+        if name not in CHANGEABLE:
+            raise InputError(f"'{name}' of a job cannot be changed{did_you_mean(name, CHANGEABLE)}")
+        if value is not None and not isfinite(value) and not (name == "time_limit_s" and value == inf):
+            raise InputError(f"'{name}' of job {job.job_id} cannot be {value}")
+    if not job.elastic and {"min_gpus", "max_gpus"} & set(changes):
+        raise InputError(f"job {job.job_id} is not elastic: it runs with {job.gpus} GPUs or not at all")
+    terms = {name: value for name, value in changes.items() if name in OF_TERMS}
+    others = {name: value for name, value in changes.items() if name not in OF_TERMS}
+    if any(value is None or value < 0 for value in terms.values()):
+        raise InputError(f"'{next(iter(terms))}' of job {job.job_id} must be 0 or more")
+    made = replace(job, **others)  # type: ignore[arg-type]
+    if terms:
+        made = replace(made, terms=replace(job.terms or NO_TERMS, **terms))  # type: ignore[arg-type]
+    if not 1 <= made.least_gpus <= made.gpus <= made.most_gpus:
+        raise InputError(f"job {job.job_id} asks for {job.gpus} GPUs, so these are no limits of its size")
+    return made

@@ -1,0 +1,405 @@
+"""Every event, in every state: it is handled, or ignored with a reason. Time never runs back.
+
+The simulator calls the methods of the yard itself, as it knows what it does; whatever comes from outside goes
+through here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import inf, isfinite
+from typing import TYPE_CHECKING, Any
+
+from trainyard.core import nodes
+from trainyard.core.changes import changed_job
+from trainyard.core.ends import ENDS, forgive
+from trainyard.core.events import (
+    DecisionDue,
+    Event,
+    GpuFailed,
+    GpuRepaired,
+    JobCancelled,
+    JobChanged,
+    JobFailed,
+    JobFinished,
+    JobGone,
+    JobHeld,
+    JobReleased,
+    JobRetried,
+    JobStarted,
+    JobStopped,
+    JobSubmitted,
+    NodeDrained,
+    NodeFailed,
+    NodeFenced,
+    NodeJoined,
+    NodeLeft,
+    NodeRepaired,
+    NodeUndrained,
+    PolicyChanged,
+    ProgressReported,
+    ReservationDropped,
+    ReservationMade,
+)
+from trainyard.core.instructions import IGNORED, REFUSED
+from trainyard.core.leaving import cancel, failed, gone, gone_from, wind_up
+from trainyard.core.parking import hold, met, park, release
+from trainyard.errors import TrainyardError
+from trainyard.model.reservation import settled
+from trainyard.state.lifecycle import TERMINAL, State
+from trainyard.state.record import Record
+
+if TYPE_CHECKING:
+    from trainyard.core.yard import Yard
+
+S = State
+
+
+class MootError(Exception):
+    """An event changes nothing; its text says why."""
+
+
+def take_in(yard: Yard, event: Event) -> None:
+    """Handle one event; what has to be done about it is added to the yard's list."""
+    try:
+        if not isfinite(event.time_s):
+            raise MootError(f"its time is {event.time_s}")
+        now = yard.now_s = max(yard.now_s, event.time_s)
+        if yard.timers.due_s <= now:
+            yard.timers.fire(yard, now)
+        HANDLERS[type(event)](yard, event, now)
+    except MootError as moot:
+        yard.out.append((IGNORED, None, event, str(moot)))
+    if yard.timers.due_s < inf:
+        yard.say_when()
+
+
+# -- jobs ----------------------------------------------------------------------------------------------------
+
+
+def _active(yard: Yard, job_id: str) -> Record:
+    record = yard.find(job_id)
+    if record is None:
+        over = yard.over.records.get(job_id)
+        raise MootError(f"job {job_id} is {over.state.value}" if over else f"job {job_id} is not known")
+    return record
+
+
+def _run_of(yard: Yard, event: Any, *states: State) -> Record:
+    """Return the record that an event about a run is about, if it is about the present one."""
+    record = _active(yard, event.job_id)
+    if event.attempt and event.attempt != record.attempt:
+        raise MootError(
+            f"it is about start {event.attempt} of job {event.job_id}, which is at {record.attempt}"
+        )
+    if record.state not in states:
+        raise MootError(f"job {event.job_id} is {record.state.value}")
+    return record
+
+
+def _submitted(yard: Yard, event: JobSubmitted, now: float) -> None:
+    job = event.job
+    if yard.find(job.job_id) is not None or job.job_id in yard.over.records:
+        raise MootError(f"there is a job {job.job_id} already")
+    if job.gpu_type and job.gpu_type not in yard.nodes.type_index:
+        raise MootError(f"no node has GPUs of type {job.gpu_type}")
+    terms = job.terms
+    waits = {} if terms is None else {first: when for first, when in terms.after.items() if yard.find(first)}
+    if terms is not None:
+        for first in terms.after:
+            if first not in waits and first not in yard.over.records:
+                raise MootError(f"it comes after job {first}, which is not known")
+    record = yard.submit(now, job)
+    if terms is None:
+        return
+    yard.timers.arm(record)
+    for first, when in terms.after.items():
+        if first not in waits and not met(when, yard.over.records[first].state):
+            state = yard.over.records[first].state.value
+            record.troubles().blame("dependency", f"{first} is {state}")
+            yard.finish(now, record, S.CANCELLED, f"job {first} is {state}")
+            return
+    if waits:
+        record.troubles().unmet = waits
+        yard.over.wait_for(record)
+        park(yard, record, now)
+    if terms.hold:
+        hold(yard, record, now)
+
+
+def _started(yard: Yard, event: JobStarted, now: float) -> None:
+    record = _run_of(yard, event, S.RUNNING, S.STOPPING, S.KILLING)
+    if yard.seats is None:
+        if event.gpus:
+            raise MootError("nobody keeps track of GPUs by index here")
+    elif event.gpus and not yard.seats.correct(record.job_id, event.gpus):
+        raise MootError("these are not its GPUs: others hold them, or they are not as many")
+    if record.trouble is not None:
+        record.trouble.failed_starts = 0
+
+
+def _finished(yard: Yard, event: JobFinished, now: float) -> None:
+    record = _run_of(yard, event, S.RUNNING, S.STOPPING, S.KILLING)
+    if event.outcome not in TERMINAL:
+        raise MootError(f"{event.outcome.value} is no end")
+    if record.trouble is not None and record.trouble.ending is S.CANCELLED:
+        gone(yard, record, now)
+    else:
+        yard.finish(now, record, event.outcome)
+
+
+def _failed(yard: Yard, event: JobFailed, now: float) -> None:
+    record = _run_of(yard, event, S.RUNNING, S.STOPPING, S.KILLING)
+    if event.kind not in ENDS:
+        raise MootError(f"there is no end of kind {event.kind}")
+    failed(yard, record, now, event.kind, event.text, "gone" if event.gone else "kill")
+
+
+def _stopped(yard: Yard, event: JobStopped, now: float) -> None:
+    record = _run_of(yard, event, S.STOPPING, S.KILLING)
+    trouble = record.trouble
+    if not event.saved:
+        record.remaining = max(record.remaining, record.saved)
+        yard.note(record)
+        trouble = record.troubles()
+        trouble.unsaved += 1
+        trouble.blame("not_saved", "it stopped without a checkpoint")
+    elif trouble is not None:
+        trouble.unsaved = 0
+    if record.state is S.STOPPING and record.row >= 0 and (trouble is None or trouble.ending is None):
+        yard.stopped(now, [record])
+    else:
+        gone(yard, record, now)
+
+
+def _gone(yard: Yard, event: JobGone, now: float) -> None:
+    record = _run_of(yard, event, S.RUNNING, S.STOPPING, S.KILLING)
+    occupied = record.occupies
+    if event.node and (occupied is None or all(share.node != event.node for share in occupied.shares)):
+        raise MootError(f"job {event.job_id} has nothing on node {event.node}")
+    if record.state is S.RUNNING:  # one member lost stops all
+        text = f"its processes on {event.node} are gone" if event.node else "its processes are gone"
+        failed(yard, record, now, "lost_shim", text, "kill" if event.node else "gone")
+        if not event.node:
+            return
+    if event.node:
+        gone_from(yard, record, event.node, now)
+    else:
+        gone(yard, record, now)
+
+
+def _cancelled(yard: Yard, event: JobCancelled, now: float) -> None:
+    record = _active(yard, event.job_id)
+    if record.trouble is not None and record.trouble.ending is S.CANCELLED and not event.at_once:
+        raise MootError(f"job {event.job_id} is being cancelled already")
+    cancel(yard, record, now, event.text, event.at_once)
+
+
+def _held(yard: Yard, event: JobHeld, now: float) -> None:
+    record = _active(yard, event.job_id)
+    ending = record.trouble.ending if record.trouble is not None else None
+    if record.state is S.HELD or ending in (S.HELD, *TERMINAL):
+        raise MootError(f"job {event.job_id} is {(ending or record.state).value} already")
+    if record.occupies is None:
+        hold(yard, record, now)
+    else:
+        wind_up(yard, record, now, S.HELD, "held", "stop")
+
+
+def _released(yard: Yard, event: JobReleased, now: float) -> None:
+    record = _active(yard, event.job_id)
+    if record.trouble is not None and record.trouble.ending is S.HELD:
+        record.trouble.ending = S.WAITING
+    elif record.state is S.HELD:
+        forgive(record)
+        release(yard, record, now)
+    else:
+        raise MootError(f"job {event.job_id} is not held")
+
+
+def _changed(yard: Yard, event: JobChanged, now: float) -> None:
+    record = _active(yard, event.job_id)
+    try:
+        job = changed_job(record.job, event.changes)
+    except TrainyardError as error:
+        raise MootError(str(error)) from None
+    yard.replace_job(record, job)
+    yard.timers.arm(record)
+    target = yard.target.get(record.job_id)
+    if target is None or job.least_gpus <= target.gpus <= job.most_gpus:
+        return
+    if record.state is S.RUNNING:
+        wind_up(yard, record, now, S.WAITING, "its size limits changed", "stop")
+    else:
+        yard.untarget(record, now)
+        yard.waiting.add(record)
+
+
+def _retried(yard: Yard, event: JobRetried, now: float) -> None:
+    record = yard.over.records.get(event.job_id)
+    if record is None or record.state not in (S.FAILED, S.CANCELLED):
+        raise MootError(f"job {event.job_id} did not fail and was not cancelled, as far as is known")
+    del yard.over.records[event.job_id]
+    forgive(record)
+    yard.readmit(now, record)
+
+
+def _progress(yard: Yard, event: ProgressReported, now: float) -> None:
+    record = _run_of(yard, event, S.RUNNING, S.STOPPING)
+    if not 0 <= event.remaining_samples < inf:
+        raise MootError(f"{event.remaining_samples} samples cannot be left")
+    yard.progress(now, record, event.remaining_samples, event.loss)
+
+
+# -- nodes ---------------------------------------------------------------------------------------------------
+
+
+def _node(yard: Yard, name: str, *, away: bool = False) -> str:
+    """Return the name of a node that is known and, unless asked for, has not left."""
+    if name not in yard.nodes.index or (name in yard.conditions.away and not away):
+        raise MootError(f"there is no node {name}")
+    return name
+
+
+def _joined(yard: Yard, event: NodeJoined, now: float) -> None:
+    node = event.node
+    if node.node_id in yard.nodes.index and node.node_id not in yard.conditions.away:
+        raise MootError(f"node {node.node_id} is here already")
+    if node.node_id in yard.nodes.index:
+        nodes.fenced(yard, node.node_id, now)
+    nodes.join(yard, node, now)
+
+
+def _left(yard: Yard, event: NodeLeft, now: float) -> None:
+    nodes.leave(yard, _node(yard, event.node), now)
+
+
+def _drained(yard: Yard, event: NodeDrained, now: float) -> None:
+    node = _node(yard, event.node)
+    if node in yard.conditions.drained:
+        raise MootError(f"node {node} is drained already")
+    yard.conditions.drained.add(node)
+    for record in yard.waiting_to_start():
+        if any(share.node == node for share in yard.target[record.job_id].shares):
+            yard.untarget(record, now)
+            yard.waiting.add(record)
+    nodes.reopen(yard, node, now)
+
+
+def _undrained(yard: Yard, event: NodeUndrained, now: float) -> None:
+    node = _node(yard, event.node)
+    if node not in yard.conditions.drained:
+        raise MootError(f"node {node} is not drained")
+    yard.conditions.drained.remove(node)
+    nodes.reopen(yard, node, now)
+
+
+def _node_failed(yard: Yard, event: NodeFailed, now: float) -> None:
+    node = _node(yard, event.node)
+    if node in yard.conditions.down:
+        raise MootError(f"node {node} is down already")
+    yard.node_failed(now, node)
+
+
+def _fenced(yard: Yard, event: NodeFenced, now: float) -> None:
+    node = _node(yard, event.node, away=True)
+    if node not in yard.conditions.down | yard.conditions.away:
+        raise MootError(f"node {node} is up")
+    nodes.fenced(yard, node, now)
+
+
+def _repaired(yard: Yard, event: NodeRepaired, now: float) -> None:
+    node = _node(yard, event.node)
+    if node not in yard.conditions.down:
+        raise MootError(f"node {node} is up")
+    nodes.fenced(yard, node, now)
+    yard.node_repaired(now, node)
+
+
+def _gpu_failed(yard: Yard, event: GpuFailed, now: float) -> None:
+    node = _node(yard, event.node)
+    if not 0 <= event.index < yard.nodes.gpus[yard.nodes.index[node]]:
+        raise MootError(f"node {node} has no GPU {event.index}")
+    if event.index in yard.conditions.broken.get(node, ()):
+        raise MootError(f"GPU {event.index} of node {node} failed already")
+    nodes.break_gpu(yard, node, event.index, now)
+
+
+def _gpu_repaired(yard: Yard, event: GpuRepaired, now: float) -> None:
+    node = _node(yard, event.node)
+    if event.index not in yard.conditions.broken.get(node, ()):
+        raise MootError(f"GPU {event.index} of node {node} did not fail")
+    nodes.mend_gpu(yard, node, event.index, now)
+
+
+def _reserved(yard: Yard, event: ReservationMade, now: float) -> None:
+    wish, conditions = event.reservation, yard.conditions
+    if wish.name in conditions.reservations:
+        raise MootError(f"there is a reservation {wish.name} already")
+    for node in wish.nodes:
+        _node(yard, node)
+    if not (wish.nodes or wish.gpus > 0) or not wish.from_s < wish.to_s or wish.to_s <= now:
+        raise MootError("it reserves nothing: there is no node, or no time")
+    there = [node for node in yard.cluster.nodes if node.node_id not in conditions.away]
+    try:
+        made = settled(wish, there, list(conditions.reservations.values()))
+    except TrainyardError as error:
+        raise MootError(str(error)) from None
+    conditions.reservations[wish.name] = made
+    conditions.turn(yard, now)
+
+
+def _unreserved(yard: Yard, event: ReservationDropped, now: float) -> None:
+    if yard.conditions.reservations.pop(event.name, None) is None:
+        raise MootError(f"there is no reservation {event.name}")
+    yard.conditions.turn(yard, now)
+    yard.go_on(now)
+
+
+# -- decisions -----------------------------------------------------------------------------------------------
+
+
+def _policy_changed(yard: Yard, event: PolicyChanged, now: float) -> None:
+    if yard.policies is None:
+        raise MootError("no policy can be found by its name here")
+    try:
+        yard.change_policy(yard.policies(event.name))
+    except TrainyardError as error:
+        raise MootError(str(error)) from None
+
+
+def _decide(yard: Yard, event: DecisionDue, now: float) -> None:
+    try:
+        yard.decide(now)
+    except TrainyardError as error:
+        yard.refused += 1
+        yard.out.append((REFUSED, None, str(error)))
+
+
+HANDLERS: Mapping[type, Callable[[Yard, Any, float], None]] = {
+    JobSubmitted: _submitted,
+    JobStarted: _started,
+    JobFinished: _finished,
+    JobFailed: _failed,
+    JobStopped: _stopped,
+    JobGone: _gone,
+    JobCancelled: _cancelled,
+    JobHeld: _held,
+    JobReleased: _released,
+    JobChanged: _changed,
+    JobRetried: _retried,
+    ProgressReported: _progress,
+    NodeJoined: _joined,
+    NodeLeft: _left,
+    NodeDrained: _drained,
+    NodeUndrained: _undrained,
+    NodeFailed: _node_failed,
+    NodeFenced: _fenced,
+    NodeRepaired: _repaired,
+    GpuFailed: _gpu_failed,
+    GpuRepaired: _gpu_repaired,
+    ReservationMade: _reserved,
+    ReservationDropped: _unreserved,
+    PolicyChanged: _policy_changed,
+    DecisionDue: _decide,
+}
