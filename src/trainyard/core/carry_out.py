@@ -122,13 +122,14 @@ class Carrier:
             leaving[node] = leaving.get(node, 0) + 1
 
     def vacate(self, record: Record) -> bool:
-        """The processes of a job that had to leave are gone; return whether all have left one of its nodes."""
+        """The processes of a job that had to leave are gone; return whether one of its nodes is clear now."""
         occupied, trouble, opened = record.occupies, record.trouble, False
         record.occupies = None
         assert occupied is not None
-        for share in occupied.shares:
-            if trouble is None or trouble.on is None or share[0] in trouble.on:
-                opened |= self.left(share[0])
+        if record.state is not RUNNING:  # else it never had to leave
+            for share in occupied.shares:
+                if trouble is None or trouble.on is None or share[0] in trouble.on:
+                    opened |= self.left(share[0])
         if trouble is not None:
             trouble.on = None
         if self.seats is not None:

@@ -177,15 +177,16 @@ def _gone(yard: Yard, event: JobGone, now: float) -> None:
     occupied = record.occupies
     if event.node and (occupied is None or all(share.node != event.node for share in occupied.shares)):
         raise MootError(f"job {event.job_id} has nothing on node {event.node}")
+    alone = not event.node or (occupied is not None and len(occupied.shares) == 1)
     if record.state is S.RUNNING:  # one member lost stops all
         text = f"its processes on {event.node} are gone" if event.node else "its processes are gone"
-        failed(yard, record, now, "lost_shim", text, "kill" if event.node else "gone")
-        if not event.node:
+        failed(yard, record, now, "lost_shim", text, "gone" if alone else "kill")
+        if alone:
             return
-    if event.node:
-        gone_from(yard, record, event.node, now)
-    else:
+    if alone:
         gone(yard, record, now)
+    else:
+        gone_from(yard, record, event.node, now)
 
 
 def _cancelled(yard: Yard, event: JobCancelled, now: float) -> None:

@@ -35,7 +35,7 @@ def wind_up(yard: Yard, record: Record, now: float, ending: State, cause: str, w
         if record.state is S.RUNNING:
             yard.stop(record, now, yard.story.step(S.RUNNING, S.STOPPING, cause))
         return
-    if record.state is S.RUNNING:
+    if record.state is S.RUNNING and way == "kill":
         yard.leave(record)
     roll_back(record, now)
     record.start = -1
@@ -78,6 +78,8 @@ def gone_from(yard: Yard, record: Record, node: str, now: float) -> None:
             gone(yard, record, now)
         else:
             trouble.on.remove(node)
+            if yard.seats is not None:
+                yard.seats.give_back_on(record.job_id, node)
             if yard.left(node):
                 yard.go_on(now)
 

@@ -61,14 +61,15 @@ class Conditions:
         nobodys = {node for r in kept if not r.tenant for node in r.nodes}
         for node in yard.nodes.index:
             _set_closed(yard, node, node in self.down | self.away | self.drained | nobodys)
-        yard.view.bars = self._bars(yard)
+        yard.view.bars = self.bars(yard)
         if yard.view.bars is not None and not isinstance(yard.free, PartlyClosed):
             yard.free = yard.view.free = PartlyClosed.like(yard.free)
         yard.view.node_events += 1
         for at in [t for r in self.reservations.values() for t in (r.from_s, r.to_s) if t > now]:
             yard.timers.at(at)
 
-    def _bars(self, yard: Yard) -> Bars | None:
+    def bars(self, yard: Yard) -> Bars | None:
+        """Return who may not start where, if there are reservations."""
         index = yard.nodes.index
         masks = [(r, sum(1 << index[node] for node in r.nodes)) for r in self.reservations.values()]
         return Bars([(r.from_s, r.to_s, r.tenant, mask) for r, mask in masks]) if masks else None

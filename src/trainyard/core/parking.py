@@ -73,6 +73,14 @@ class Over:
                 else:
                     unpark(yard, after, now)
 
+    def copy(self) -> Over:
+        """Return an independent copy."""
+        twin = Over(self.most)
+        twin.records = {job_id: record.copy() for job_id, record in self.records.items()}
+        twin.awaited = {first: those.copy() for first, those in self.awaited.items()}
+        twin.wanted = self.wanted
+        return twin
+
     def wait_for(self, record: Record) -> None:
         """Remember whom a job waits for."""
         for first in record.troubles().unmet:

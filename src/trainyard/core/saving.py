@@ -39,15 +39,15 @@ def snapshot_record(view: Snapshot) -> dict[str, Any]:
             "target": list(view.target),
             "free_cpus": view.free.cpus,
             "free_memory_gb": view.free.memory_gb,
-            "said": _finite(view.said),
+            "said": finite(view.said),
         },
     }
 
 
-def _finite(said: Mapping[str, Any]) -> dict[str, Any]:
+def finite(said: Mapping[str, Any]) -> dict[str, Any]:
     """What a plan said, without the numbers that no file can hold."""
     kept = {name: told for name, told in said.items() if not isinstance(told, float) or isfinite(told)}
-    return {name: _finite(told) if isinstance(told, Mapping) else told for name, told in kept.items()}
+    return {name: finite(told) if isinstance(told, Mapping) else told for name, told in kept.items()}
 
 
 def _job(view: Snapshot, record: Record, names: Mapping[str, str]) -> dict[str, Any]:

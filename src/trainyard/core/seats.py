@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 
 from trainyard.model.allocation import Allocation
 from trainyard.model.cluster import NodeTable
@@ -39,10 +40,18 @@ class Seats:
         self.of[job_id] = taken
         return fits
 
+    def copy(self) -> Seats:
+        """Return an independent copy."""
+        return deepcopy(self)
+
     def give_back(self, job_id: str) -> None:
         """The processes of a job are gone."""
         for node, indices in self.of.pop(job_id, {}).items():
             self.free.give_back(node, indices)
+
+    def give_back_on(self, job_id: str, node: str) -> None:
+        """The processes of a job are gone from one node."""
+        self.free.give_back(node, self.of[job_id].pop(node, ()))
 
     def holder(self, node: str, index: int) -> str | None:
         """Return the job that holds one GPU."""

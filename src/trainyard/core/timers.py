@@ -29,6 +29,21 @@ class Timers:
             heappush(self._heap, (time_s, job_id))
             self.due_s = self._heap[0][0]
 
+    def entries(self) -> list[tuple[float, str]]:
+        """Return all moments with the jobs that they are about, in order."""
+        return sorted(self._heap)
+
+    def restore(self, entries: list[tuple[float, str]]) -> None:
+        """Begin with these."""
+        self._heap = sorted(entries)
+        self.due_s = self._heap[0][0] if self._heap else inf
+
+    def copy(self) -> Timers:
+        """Return an independent copy."""
+        twin = Timers()
+        twin.restore(self._heap)
+        return twin
+
     def limit(self, record: Record) -> None:
         """A job with terms starts: look at it when it has run for as long as it may."""
         limit_s = (record.job.terms or NO_TERMS).time_limit_s

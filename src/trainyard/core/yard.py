@@ -92,7 +92,7 @@ class Yard(Carrier):
         self.policies = policies
         self.refused = 0  # plans
         self.counted: dict[str, int] = {}  # GPUs that count as there, of nodes with less than all
-        self._decide = decide
+        self.decider = decide
         self._seq = 0
         self._met = 0.0  # integral of the number of active jobs over time, up to `_met_at`
         self._met_at = 0.0
@@ -132,6 +132,12 @@ class Yard(Carrier):
         if len(view.caches) > MOST_CACHES:  # of policies that only looked
             view.caches.clear()
         return view
+
+    def look_at(self, view: Snapshot) -> None:
+        """Make the parts of a snapshot one's own."""
+        self.view, self.table, self.records = view, view.table, view.table.of
+        self.waiting, self.target, self.free = view.waiting, view.target, view.free
+        self._changed = view.table.changed.entries
 
     def adopt(self, record: Record, allocation: Allocation | None, seen: Mapping[str, Any]) -> None:
         """Take in a job in the middle of its life, with what it holds and what was seen of it."""
@@ -207,7 +213,7 @@ class Yard(Carrier):
 
     def change_policy(self, decide: Callable[[Snapshot], Plan]) -> None:
         """Another policy decides from now on; what the last one said and kept is forgotten."""
-        self._decide, self.view.said = decide, {}
+        self.decider, self.view.said = decide, {}
         self.view.caches.clear()
 
     def finish(self, now: float, record: Record, state: State = DONE, cause: str = "ended by itself") -> None:
@@ -227,8 +233,10 @@ class Yard(Carrier):
             self.waiting.remove(record)
         if before is STOPPING or before is KILLING:
             self.vacate(record)
-        elif self.seats is not None:
-            self.seats.give_back(job_id)
+        elif before is RUNNING:
+            record.occupies = None
+            if self.seats is not None:
+                self.seats.give_back(job_id)
         table, lived = self.table, now - record.arrival_s
         if now != self._met_at:
             self.meet(now)
@@ -287,7 +295,7 @@ class Yard(Carrier):
         if now != self._met_at:
             self.meet(now)
         snapshot.now_s, snapshot.met = now, self._met
-        changes, wake_s, notes, _ = self._decide(snapshot)
+        changes, wake_s, notes, _ = self.decider(snapshot)
         if changes:
             self._apply(changes, now)
             if len(self._changed) > KEPT:

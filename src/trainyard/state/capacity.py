@@ -48,7 +48,7 @@ def seconds_by_type(snapshot: Snapshot, held: Ints) -> Floats:
         return seconds
     for row, record in enumerate(table.records):
         if record.seen is not None and record.seen.type_s:
-            seconds[row] = record.seen.type_s
+            seconds[row, : len(record.seen.type_s)] = record.seen.type_s
     spent = snapshot.now_s - table.column(Column.GIVEN_SINCE)
     seconds += held * (spent / np.maximum(held.sum(axis=1), 1))[:, None]
     return seconds

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ class Seen:
         """The job gave back its workers of each type after so long."""
         each = seconds / max(sum(workers), 1)
         spent = [count * each for count in workers]
-        self.type_s = [a + b for a, b in zip(self.type_s, spent, strict=True)] if self.type_s else spent
+        self.type_s = [a + b for a, b in zip_longest(self.type_s, spent, fillvalue=0.0)]  # types may be new
 
     def reported(self, samples_done: float, loss: float) -> None:
         """The job told its loss; before it has done anything that says nothing."""

@@ -78,7 +78,7 @@ class Snapshot:
         table, waiting = self.table.fork(), Queue()
         for record in self.waiting:
             waiting.add(table.of[record.job_id])
-        return replace(
+        twin = replace(
             self,
             table=table,
             waiting=waiting,
@@ -86,6 +86,8 @@ class Snapshot:
             free=self.free.copy(),
             caches={},
         )
+        twin.up_gpus = self.up_gpus
+        return twin
 
     def remaining_samples(self) -> Floats:
         """Samples left of every active job, now."""

@@ -1,0 +1,120 @@
+"""Events as records of a log, and back: what is written is read again to the last bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields
+from math import inf
+from typing import Any
+
+from trainyard.core.events import Event
+from trainyard.errors import InputError
+from trainyard.files.profiles import parse_profile, profile_record
+from trainyard.model.cluster import Node
+from trainyard.model.job import Job
+from trainyard.model.reservation import Reservation
+from trainyard.model.terms import Terms
+from trainyard.state.lifecycle import State
+
+VERSION = 1
+TYPES: dict[str, type[Any]] = {kind.__name__: kind for kind in Event.__args__}
+DEFAULTS = {field.name: field.default for field in fields(Job) if field.init}
+NO_TERMS = asdict(Terms())
+
+
+def to_record(event: Event) -> dict[str, Any]:
+    """Return an event as plain data that JSON can hold."""
+    record: dict[str, Any] = {"v": VERSION, "event": type(event).__name__}
+    for field in fields(event):
+        record[field.name] = _plain(getattr(event, field.name))
+    return record
+
+
+def from_record(record: Mapping[str, Any]) -> Event:
+    """Return the event that a record was made from; InputError if it is none of ours."""
+    kind = TYPES.get(record.get("event", ""))
+    if kind is None or record.get("v") != VERSION:
+        what = f"event {record.get('event')!r} of version {record.get('v')!r}"
+        raise InputError(f"{what} is not known; this is version {VERSION} of the log")
+    given = {name: value for name, value in record.items() if name not in ("v", "event")}
+    for name, make in MAKERS.items():
+        if name in given:
+            given[name] = make(given[name])
+    try:
+        event: Event = kind(**given)
+    except TypeError as error:
+        raise InputError(f"a record of {kind.__name__} is damaged: {error}") from None
+    return event
+
+
+def _plain(value: Any) -> Any:
+    """Return a part of an event as plain data."""
+    if isinstance(value, Job):
+        return job_to_record(value)
+    if isinstance(value, (Node, Reservation)):
+        return asdict(value)
+    if isinstance(value, State):
+        return value.value
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in value.items()}
+    return list(value) if isinstance(value, tuple) else _finite(value)
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinity."""
+    return str(value) if isinstance(value, float) and value in (inf, -inf) else value
+
+
+def job_to_record(job: Job) -> dict[str, Any]:
+    """Return a job with its profile and terms as plain data, without what has its default value."""
+    record = {name: getattr(job, name) for name, usual in DEFAULTS.items() if getattr(job, name) != usual}
+    if job.profile is not None:
+        record["profile"] = {"name": job.profile.name, **profile_record(job.profile)}
+    if job.terms is not None:
+        said = {name: value for name, value in asdict(job.terms).items() if value != NO_TERMS[name]}
+        record["terms"] = {name: _plain(value) for name, value in said.items()}
+    if job.sizes:
+        record["sizes"] = list(job.sizes)
+    return record
+
+
+def job_from_record(record: Mapping[str, Any]) -> Job:
+    """Return the job that a record was made from."""
+    given = dict(record)
+    if "profile" in given:
+        profile = dict(given["profile"])
+        given["profile"] = parse_profile(profile, "the log", name=profile.pop("name"))
+    if "terms" in given:
+        given["terms"] = _terms(given["terms"])
+    if "sizes" in given:
+        given["sizes"] = tuple(given["sizes"])
+    try:
+        return Job(**given)
+    except TypeError as error:
+        raise InputError(f"a job of the log is damaged: {error}") from None
+
+
+def _terms(record: Mapping[str, Any]) -> Terms:
+    given = dict(record)
+    for name in ("time_limit_s", "max_wait_s"):
+        if name in given:
+            given[name] = float(given[name])
+    if "transient_exit_codes" in given:
+        given["transient_exit_codes"] = tuple(given["transient_exit_codes"])
+    return Terms(**given)
+
+
+def reservation_of(record: Mapping[str, Any]) -> Reservation:
+    """Return the reservation that a record was made from."""
+    given: dict[str, Any] = {**record, "nodes": tuple(record["nodes"])}
+    return Reservation(**given | {"from_s": float(given["from_s"]), "to_s": float(given["to_s"])})
+
+
+MAKERS: dict[str, Callable[[Any], Any]] = {
+    "job": job_from_record,
+    "outcome": State,
+    "reservation": reservation_of,
+    "node": lambda node: Node(**node) if isinstance(node, Mapping) else node,
+    "gpus": lambda gpus: {node: tuple(indices) for node, indices in gpus.items()},
+    "changes": lambda changes: {n: float(v) if v == "inf" else v for n, v in changes.items()},
+}
