@@ -54,12 +54,30 @@ from trainyard.policy.grammar import parse_policy
 ONE = Cluster("one", tuple(Node(f"n{i}", "V", 4, 12.0, 240.0) for i in range(4)))
 TWO = Cluster(
     "two",
-    (*(Node(f"n{i}", "V", 4, 16.0, 240.0) for i in range(2)), *(Node(f"n{i}", "K", 2, 8.0, 100.0) for i in (2, 3))),
+    (
+        *(Node(f"n{i}", "V", 4, 16.0, 240.0) for i in range(2)),
+        *(Node(f"n{i}", "K", 2, 8.0, 100.0) for i in (2, 3)),
+    ),
     {"V": GpuType("V", 1.0), "K": GpuType("K", 0.3)},
 )
 SIZES = (1, 1, 2, 2, 3, 4, 8)
 LENGTHS = (10.0, 40.0, 300.0, 3000.0)
-OFTEN = ("submit", "submit", "submit", "wait", "wait", "wait", "due", "due", "due", "obey", "obey", "obey", "obey", "finish")
+OFTEN = (
+    "submit",
+    "submit",
+    "submit",
+    "wait",
+    "wait",
+    "wait",
+    "due",
+    "due",
+    "due",
+    "obey",
+    "obey",
+    "obey",
+    "obey",
+    "finish",
+)
 SELDOM = (
     *("late", "twice", "lose", "fail_run", "gone", "cancel", "hold", "release", "change", "retry", "report"),
     *("node_fails", "node_back", "fence", "drain", "undrain", "join", "leave", "gpu_fails", "gpu_back"),
@@ -143,10 +161,16 @@ class Chaos:
             more |= {"min_gpus": 1, "max_gpus": gpus + 3}
         if number % 2:
             others = [f"j{self.submitted - k}" for k in (1, 3) if number % 11 == k]
-            after = {other: ("ok", "any", "failed")[number % 3] for other in others}
+            after = dict.fromkeys(others, ("ok", "any", "failed")[number % 3])
             limits = (5.0, 50.0, float("inf"), float("inf"))
-            more["terms"] = Terms(number % 3, (9,), limits[number % 4], limits[number // 2 % 4], after, number % 17 == 0)
-        self.tell(JobSubmitted(self.now_s, Job(f"j{self.submitted}", self.now_s, gpus, **amount, profile=profile, **more)))
+            more["terms"] = Terms(
+                number % 3, (9,), limits[number % 4], limits[number // 2 % 4], after, number % 17 == 0
+            )
+        self.tell(
+            JobSubmitted(
+                self.now_s, Job(f"j{self.submitted}", self.now_s, gpus, **amount, profile=profile, **more)
+            )
+        )
 
     def cancel(self, number: int) -> None:
         """A job is withdrawn, at once or not."""
@@ -159,11 +183,15 @@ class Chaos:
     def release(self, number: int) -> None:
         """A job is released."""
         held = [r.job_id for r in self.yard.parked.values() if r.state.value == "held"]
-        self.tell(JobReleased(self.now_s, held[number % len(held)] if held and number % 4 else self._job(number)))
+        self.tell(
+            JobReleased(self.now_s, held[number % len(held)] if held and number % 4 else self._job(number))
+        )
 
     def change(self, number: int) -> None:
         """A job is changed, perhaps in a way that cannot be."""
-        what = ("priority", "time_limit_s", "retries", "deadline_s", "min_gpus", "max_gpus", "gpus")[number % 7]
+        what = ("priority", "time_limit_s", "retries", "deadline_s", "min_gpus", "max_gpus", "gpus")[
+            number % 7
+        ]
         self.tell(JobChanged(self.now_s, self._job(number // 7), {what: number % 9}))
 
     def retry(self, number: int) -> None:
@@ -238,11 +266,15 @@ class Chaos:
         left = (0.0, 5.0, 500.0, 1e9, float("inf"))[number % 5]
         if left == float("inf"):
             return
-        self._of_run(number, lambda job_id, attempt: ProgressReported(self.now_s, job_id, left, attempt=attempt))
+        self._of_run(
+            number, lambda job_id, attempt: ProgressReported(self.now_s, job_id, left, attempt=attempt)
+        )
 
     def _of_run(self, number: int, make: Any) -> None:
         """Make an event of the present attempt of a job; now and then of an earlier one, or of none."""
-        runs = [r for r in (*self.yard.records.values(), *self.yard.parked.values()) if r.occupies is not None]
+        runs = [
+            r for r in (*self.yard.records.values(), *self.yard.parked.values()) if r.occupies is not None
+        ]
         if runs:
             record = runs[number % len(runs)]
             event = make(record.job_id, max(record.attempt - (number % 6 == 0), 0))
@@ -308,9 +340,15 @@ class Chaos:
         """Nodes are reserved, for a tenant or for nobody."""
         self.reserved += 1
         begin = self.now_s + (0.0, 10.0, 100.0)[number % 3]
-        nodes: dict[str, Any] = {"gpus": 1 + number % 6} if number % 4 == 0 else {"nodes": (self._node(number),)}
+        nodes: dict[str, Any] = (
+            {"gpus": 1 + number % 6} if number % 4 == 0 else {"nodes": (self._node(number),)}
+        )
         tenant = ("", "a", "b")[number // 3 % 3]
-        self.tell(ReservationMade(self.now_s, Reservation(f"r{self.reserved}", begin, begin + 60.0, tenant=tenant, **nodes)))
+        self.tell(
+            ReservationMade(
+                self.now_s, Reservation(f"r{self.reserved}", begin, begin + 60.0, tenant=tenant, **nodes)
+            )
+        )
 
     def unreserve(self, number: int) -> None:
         """A reservation is given up, perhaps one that is over."""

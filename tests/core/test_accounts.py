@@ -155,7 +155,8 @@ def test_a_loss_is_kept_with_the_samples_done():
 
 
 def test_a_report_may_change_the_place_in_line():
-    yard = yard_of([], Job("a", 0.0, 2, 100.0))
+    yard = yard_of([{"a": held(2)}], Job("a", 0.0, 2, 100.0))
+    yard.handle(DecisionDue(0.0))
     before = yard.snapshot(0.0).version
     yard.handle(ProgressReported(10.0, "a", 150.0))
     assert yard.table.changed.since(before) == [yard.records["a"]]

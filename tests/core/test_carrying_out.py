@@ -11,12 +11,13 @@ from trainyard.core.events import (
     DecisionDue,
     JobCancelled,
     JobFinished,
+    JobGone,
     JobStopped,
     JobSubmitted,
     NodeFailed,
     NodeRepaired,
 )
-from trainyard.core.instructions import DecideAt, Kill, Retune, Start, Stop
+from trainyard.core.instructions import DecideAt, Fence, Ignored, Kill, Retune, Start, Stop
 from trainyard.core.validate import validate
 from trainyard.core.yard import Yard
 from trainyard.errors import InputError
@@ -25,6 +26,7 @@ from trainyard.model.cluster import Cluster, Node, uniform_cluster
 from trainyard.model.job import Job
 from trainyard.model.profile import Input, Profile
 from trainyard.model.rules import Rules
+from trainyard.state.lifecycle import State
 
 
 def on(cpus=None, **gpus):
@@ -194,8 +196,10 @@ def test_a_cancelled_job_makes_room_though_it_was_still_stopping():
     yard = Driven(*four("a", "b"))
     yard.decide(0.0, a=on(n0=4))
     yard.decide(5.0, a=None, b=on(n0=4))
-    kill, ended, start = yard.tell(JobCancelled(6.0, "a"))
-    assert (kill, ended.finish_s, start.job_id) == (Kill("a"), 6.0, "b")
+    assert yard.tell(JobCancelled(6.0, "a")) == []  # it was told to stop before
+    assert yard.tell(JobCancelled(7.0, "a", at_once=True)) == [Kill("a")]
+    ended, start = yard.tell(JobGone(8.0, "a"))
+    assert (ended.state, ended.finish_s, start.job_id) == (State.CANCELLED, 8.0, "b")
 
 
 def test_a_job_that_ends_while_it_is_replanned_ends_for_good():
@@ -203,7 +207,7 @@ def test_a_job_that_ends_while_it_is_replanned_ends_for_good():
     yard.decide(0.0, a=on(n0=2))
     yard.decide(5.0, a=on(n0=4))
     (ended,) = yard.tell(JobFinished(6.0, "a"))
-    assert ended.gpu_s == 5 * 2 + 1 * 4
+    assert ended.gpu_s == 5 * 2  # what was planned for it was not yet had
     assert (yard.yard.pending, yard.yard.target, yard.yard.records) == ({}, {}, {})
 
 
@@ -230,8 +234,9 @@ def test_a_wish_to_be_asked_again_is_said_once_and_replaces_the_one_before():
 def test_a_node_that_fails_twice_is_down_once():
     yard = Driven(*four("a"))
     yard.decide(0.0, a=on(n0=4))
-    assert yard.tell(NodeFailed(5.0, "GPU-0")) == [Kill("a")]
-    assert yard.tell(NodeFailed(6.0, "GPU-0")) == []
+    assert yard.tell(NodeFailed(5.0, "GPU-0")) == [Kill("a"), Fence("GPU-0")]
+    again = NodeFailed(6.0, "GPU-0")
+    assert yard.tell(again) == [Ignored(again, "node GPU-0 is down already")]
     assert (yard.yard.up_gpus, yard.yard.free.gpus) == (4, [0, 4])
     yard.tell(NodeRepaired(7.0, "GPU-0"))
     yard.tell(NodeRepaired(8.0, "GPU-0"))
@@ -250,7 +255,7 @@ def test_a_failure_frees_what_the_gang_held_elsewhere():
 def test_a_failure_leaves_others_alone():
     yard = Driven(*four("a", "b"))
     yard.decide(0.0, a=on(n0=4), b=on(n1=4))
-    assert yard.tell(NodeFailed(5.0, "GPU-1")) == [Kill("b")]
+    assert yard.tell(NodeFailed(5.0, "GPU-1")) == [Kill("b"), Fence("GPU-1")]
     assert yard.yard.snapshot(6.0).remaining_s().tolist() == [94.0, 100.0]
 
 
@@ -258,7 +263,8 @@ def test_a_plan_for_a_node_that_fails_is_dropped():
     yard = Driven(*four("a", "b"))
     yard.decide(0.0, a=on(n0=4))
     yard.decide(5.0, a=None, b=on(n0=4))
-    assert yard.tell(NodeFailed(6.0, "GPU-0")) == [Kill("a")]  # `b` never started: nothing to kill
+    told = yard.tell(NodeFailed(6.0, "GPU-0"))
+    assert told == [Kill("a"), Fence("GPU-0")]  # `b` never started: nothing to kill
     assert yard.waiting() == ["a", "b"]
     assert yard.yard.snapshot(6.0).remaining_s().tolist() == [95.0, 100.0]  # saved when it was stopped
 
@@ -267,15 +273,17 @@ def test_a_failure_may_end_the_wait_of_another():
     yard = Driven(*four("b"), Job("wide", 0.0, 8, 100.0), Job("c", 0.0, 4, 9.0))
     yard.decide(0.0, wide=on(n0=4, n1=4))
     yard.decide(5.0, wide=None, c=on(n1=4), b=on(n0=4))
-    kill, start = yard.tell(NodeFailed(6.0, "GPU-0"))
-    assert (kill, start.job_id) == (Kill("wide"), "c")
+    assert yard.tell(NodeFailed(6.0, "GPU-0")) == [Kill("wide"), Fence("GPU-0")]
+    (start,) = yard.tell(JobGone(7.0, "wide", node="GPU-1"))  # of the other node nothing is known yet
+    assert start.job_id == "c"
 
 
 def test_an_allocation_that_stands_still_is_refused():
     fed = Profile(batch=1, input=Input(cpu_s_per_sample=6.0))
     yard = Driven(Job("a", 0.0, 2, samples=100.0, profile=fed))
-    with pytest.raises(InputError, match="job a: its profile gives 0 samples/s on 2 GPUs of GPU-0; it would"):
-        yard.decide(0.0, a=on(n0=2, cpus=0.0))
+    (refused,) = yard.decide(0.0, a=on(n0=2, cpus=0.0))
+    assert refused.why.startswith("job a: its profile gives 0 samples/s on 2 GPUs of GPU-0; it would")
+    assert yard.waiting() == ["a"]
 
 
 def test_a_job_that_can_never_end_is_refused_at_the_door():

@@ -208,7 +208,7 @@ def test_a_look_changes_no_books():
             yard.snapshot(at_s)
         yard.submit(0.3, Job("late", 0.3, 1, 10.0))
         yard.out.clear()
-        yard.cancel(1.1, yard.records["a"])
+        yard.finish(1.1, yard.records["a"], State.CANCELLED)
         return yard.out[-1][4]
 
     assert fair([]) == fair([0.1, 0.2]) == fair([0.05 + 0.01 * i for i in range(20)])

@@ -106,16 +106,17 @@ def forget_some_memory(yard):
 
 
 def forget_that_a_node_is_down(yard):
-    yard.down.clear()
+    yard.conditions.closed.clear()
 
 
 def plan_on_a_node_that_is_down(yard):
-    yard.down.add("GPU-0")
+    yard.conditions.down.add("GPU-0")
 
 
 def occupy_more_than_there_is(yard):
     yard.records["b"].state = State.STOPPING
     yard.records["b"].occupies = held(3)
+    yard.leaving["GPU-0"] = 1
 
 
 BROKEN = [

@@ -261,7 +261,7 @@ def test_every_change_of_a_job_is_a_new_version():
     seen = [yard.snapshot(10.0).version]
     for event in (
         JobSubmitted(11.0, Job("c", 11.0, 1, 1.0)),
-        ProgressReported(12.0, "b", 30.0),
+        ProgressReported(12.0, "a", 30.0),
         DecisionDue(13.0),
         JobFinished(13.0, "a"),
     ):

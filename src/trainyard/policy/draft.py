@@ -63,15 +63,18 @@ class Draft:
 
     def try_(self, find: Find, request: Request) -> Allocation | None:
         """Give the job what it asks for, if a place stage finds nodes for it."""
-        view, room = self.view, self._room if self._latest is None else self.room
-        if view.bars is None:
-            allocation = find(request, room, view.nodes, view.rules.seed)
-        else:
-            allocation = self._find_allowed(view.bars, find, request, room)
+        allocation = self.look(find, request)
         if allocation is not None:
             self._latest = request, allocation
             self.changes[request.job.job_id] = allocation
         return allocation
+
+    def look(self, find: Find, request: Request) -> Allocation | None:
+        """Return what a place stage finds for a job, which is not given to it yet."""
+        view, room = self.view, self._room if self._latest is None else self.room
+        if view.bars is None:
+            return find(request, room, view.nodes, view.rules.seed)
+        return self._find_allowed(view.bars, find, request, room)
 
     def _find_allowed(self, bars: Bars, find: Find, request: Request, room: Room) -> Allocation | None:
         """Look only at nodes that are not reserved for others."""

@@ -104,10 +104,10 @@ class Realisation:
     def _put_by_type(self, row: int, by_type: tuple[int, ...]) -> bool:
         """Place one job whose GPUs of each type are settled; of several ways, the fastest."""
         record, draft, snap, best, speed = self.table.records[row], self.draft, self.snapshot, None, 0.0
-        job, find, seed = record.job, self.policy.place.find_by_type, self.snapshot.rules.seed
+        job, find = record.job, self.policy.place.find_by_type
         for tried in self._cuts(by_type, job.least_gpus, draft.room):
             request = self._request(record, tried)
-            found = find(request, draft.room, snap.nodes, seed)
+            found = draft.look(find, request)
             if found is not None and (rate := snap.speed.rate(job, found)) > speed:
                 best, speed = (request, found), rate
         if best is None:

@@ -135,6 +135,8 @@ class Las(SteadyOrder):
         now_s, next_s = snapshot.now_s, inf
         for name, line in lines_of(self, snapshot).running.items():
             pace = cast(int, name)
+            if not pace:
+                continue  # these wait for others to leave their nodes
             for limit, end in zip(self.limits_list, self.ends, strict=True):
                 last = bisect_left(line, (limit / pace - now_s,))  # all before have not come so far
                 stays = (record for _, _, record in reversed(line[:last]) if record.job_id not in changes)
@@ -150,9 +152,7 @@ class Las(SteadyOrder):
         return next_s
 
     def _reached_s(self, record: Record, pace: int, end: float) -> float:
-        """When a job that runs reaches the end of a queue; one that still waits for its nodes does not."""
-        if not record.rate:
-            return inf
+        """When a job that runs reaches the end of a queue."""
         before = record.attained if self.in_gpu_time else record.executed
         return record.given_since + (end - before) / pace
 
