@@ -85,8 +85,8 @@ def test_events_change_states_by_the_table(state, event, after, cause):
 
 
 def test_a_stop_is_confirmed_only_for_a_job_that_stops():
+    waiting = yard_in(S.WAITING)
     with pytest.raises(TransitionError, match="job a cannot go from waiting to waiting"):
-        waiting = yard_in(S.WAITING)
         waiting.stopped(5.0, [waiting.records["a"]])
     late = JobStopped(5.0, "a")
     assert yard_in(S.WAITING).handle(late) == [Ignored(late, "job a is waiting")]

@@ -43,7 +43,7 @@ def wind_up(yard: Yard, record: Record, now: float, ending: State, cause: str, w
     if way == "gone":
         gone(yard, record, now, cause)
     elif record.state is not S.KILLING:
-        yard.change(record, S.KILLING, now, cause)
+        yard.change(record, S.KILLING, now, cause, record.occupies)
         yard.out.append((KILL, record))
 
 

@@ -51,7 +51,9 @@ class Seats:
 
     def give_back_on(self, job_id: str, node: str) -> None:
         """The processes of a job are gone from one node."""
-        self.free.give_back(node, self.of[job_id].pop(node, ()))
+        held = self.of[job_id]
+        self.free.give_back(node, held.get(node, ()))
+        self.of[job_id] = {other: indices for other, indices in held.items() if other != node}
 
     def holder(self, node: str, index: int) -> str | None:
         """Return the job that holds one GPU."""
