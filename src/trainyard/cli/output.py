@@ -17,7 +17,10 @@ from trainyard.errors import InputError
 from trainyard.files.output import write_text_atomic
 from trainyard.sim.result import Result
 
-JOBS_COLUMNS = ("job_id", "arrival_s", "start_s", "finish_s", "jct_s", "queue_s", "restarts", "gpu_s")
+JOBS_COLUMNS = (
+    *("job_id", "arrival_s", "start_s", "finish_s", "jct_s", "queue_s", "restarts", "gpu_s"),
+    *("tenant", "model", "gpus", "outcome", "preemptions"),
+)
 
 
 def print_json(data: object) -> None:
@@ -50,9 +53,10 @@ def jobs_csv(result: Result) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(JOBS_COLUMNS)
-    columns = (o.arrival_s, o.start_s, o.finish_s, o.jct_s, o.queue_s, o.restarts, o.gpu_s)
-    for job_id, *numbers in zip(o.job_id, *(c.tolist() for c in columns), strict=True):
-        writer.writerow([job_id, *("" if n != n else n for n in numbers)])
+    times = (o.arrival_s, o.start_s, o.finish_s, o.jct_s, o.queue_s, o.restarts, o.gpu_s)
+    columns = (*(column.tolist() for column in times), o.tenant, o.model, o.gpus.tolist(), o.outcome)
+    for row in zip(o.job_id, *columns, o.preemptions.tolist(), strict=True):
+        writer.writerow(["" if cell != cell else cell for cell in row])
     return text.getvalue()
 
 

@@ -19,7 +19,7 @@ class GpuIndices:
     def take(self, node: str, count: int) -> tuple[int, ...]:
         """Take this many GPUs of a node, those of the lowest free indices, in order."""
         free = left = self._free[node]
-        taken = []
+        taken: list[int] = []
         for _ in range(count):
             if not left:
                 raise TrainyardError(f"node {node} has {len(taken)} free GPUs, not {count}")

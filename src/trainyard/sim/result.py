@@ -12,6 +12,10 @@ from trainyard.core.story import Change, Story
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.cluster import Cluster
 from trainyard.model.fairness import jain
+from trainyard.sim.tenants import by_tenant
+
+UNFINISHED = "unfinished"
+ENDS = ("done", "failed", "cancelled", UNFINISHED)  # how it may stand with a job when the run is over
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,8 @@ class Outcomes:
     gpu_s: Floats
     restarts: Ints
     preemptions: Ints
+    model: list[str]
+    outcome: list[str]  # one of ENDS
 
     @property
     def jct_s(self) -> Floats:
@@ -39,6 +45,11 @@ class Outcomes:
     def queue_s(self) -> Floats:
         """Time before the first start."""
         return self.start_s - self.arrival_s
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many jobs ended how."""
+        return {end: self.outcome.count(end) for end in ENDS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +127,7 @@ def _percentiles(values: Floats, *points: float) -> list[float]:
 
 
 def summarise(result: Result) -> dict[str, object]:
-    """Compute the summary of one run."""
+    """Compute the summary of one run: completion times are those of all jobs that ended, however they did."""
     o = result.outcomes
     done = np.isfinite(o.finish_s)
     jct = o.jct_s[done]
@@ -147,4 +158,6 @@ def summarise(result: Result) -> dict[str, object]:
         "finish_time_fairness_max": float(fairness.max()) if jct.size else float("nan"),
         "jain_index": float(jain(fairness)),
         "fallback_share": sum(result.left_to.values()) / max(result.decision_ms.size, 1),
+        "outcomes": o.counts,
+        "tenants": by_tenant(o.tenant, o.jct_s, o.queue_s, o.gpu_s),
     }

@@ -51,10 +51,15 @@ def _show(results: list[Result], json_: bool) -> None:
         from rich.console import Console
 
         from trainyard.report.added import added_table
+        from trainyard.report.outcomes import how_they_ended
         from trainyard.report.table import comparison_table
+        from trainyard.report.tenants import tenant_table
 
         console = Console()
         console.print(comparison_table(summaries, width=console.width))
-        if (gains := added_table(results)) is not None:
-            console.print()
-            console.print(gains)
+        if ended := how_they_ended(summaries):
+            typer.echo(ended)
+        for table in (tenant_table(summaries, width=console.width), added_table(results)):
+            if table is not None:
+                console.print()
+                console.print(table)
