@@ -29,7 +29,7 @@ from trainyard.report.palette import policy_style
 from trainyard.report.payload import payload
 from trainyard.report.png import legend_columns, write_pngs
 from trainyard.report.table import comparison_table, summary_table
-from trainyard.sim.result import Outcomes, Result, Segment, Timeline
+from trainyard.sim.result import Outcomes, Result, Timeline
 
 # --- runs to report on -----------------------------------------------------------------------------------
 
@@ -507,28 +507,6 @@ def test_window_shrinks_until_the_bars_can_be_seen(results):
     assert all(0 < len({(b.job_id, b.start_s) for b in bars}) <= 50 for bars in chart.bars)
     for bars in chart.bars:
         assert all(b.start_s < chart.end_s and b.end_s > chart.start_s for b in bars)
-
-
-def test_touching_stretches_of_the_same_gpus_are_one_bar():
-    parts = [
-        Segment("a", "n", 2, 0.0, 1.0),
-        Segment("a", "n", 2, 1.0, 2.0),
-        Segment("a", "n", 4, 2.0, 3.0),
-        Segment("a", "n", 4, 3.5, 4.0),
-    ]
-    assert [(s.gpus, s.start_s, s.end_s) for s in gantt.merge_touching(parts)] == [
-        (2, 0, 2),
-        (4, 2, 3),
-        (4, 3.5, 4),
-    ]
-
-
-def test_scattered_lanes_are_split_into_runs():
-    nodes = uniform_cluster(1, 4).nodes
-    bands = gantt.lay_bands(nodes)
-    parts = [Segment(j, "GPU-0", 1, 0.0, e) for j, e in (("a", 1.0), ("b", 9.0), ("c", 1.0), ("d", 9.0))]
-    bars = gantt.lay_bars([*parts, Segment("e", "GPU-0", 2, 2.0, 3.0)], bands)
-    assert [(b.low, b.lanes, b.gpus) for b in bars if b.job_id == "e"] == [(0, 1, 2), (2, 1, 2)]
 
 
 def test_late_starts_keep_their_precision():

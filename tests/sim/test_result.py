@@ -114,9 +114,9 @@ def test_gpus_that_are_down_are_not_in_use():
 
 def test_segments_say_who_held_what():
     assert [tuple(s) for s in three_jobs().segments()] == [
-        ("a", "GPU-0", 1, 0.0, 10.0),
-        ("b", "GPU-0", 2, 10.0, 30.0),
-        ("c", "GPU-0", 1, 30.0, 34.0),
+        ("a", "GPU-0", 1, 0.0, 10.0, (0,)),
+        ("b", "GPU-0", 2, 10.0, 30.0, (0, 1)),
+        ("c", "GPU-0", 1, 30.0, 34.0, (0,)),
     ]
 
 
