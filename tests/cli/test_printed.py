@@ -60,8 +60,9 @@ def test_a_run_is_two_files(tmp_path):
 
 def test_runs_of_a_comparison_are_numbered(tmp_path):
     results = [run(), run("las(threshold_gpu_s=40:80)")]
-    report = write_comparison(tmp_path, results)
+    report = write_comparison(tmp_path, results, {"--seed": "7", "command": "trainyard compare"})
     assert report == tmp_path / "report.html"
+    assert "<dt>--seed</dt><dd>7</dd>" in report.read_text()
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == [
         "01-fifo",
         "02-las_threshold_gpu_s=40_80",

@@ -7,7 +7,7 @@ import io
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -69,8 +69,8 @@ def require_plots() -> None:
             )
 
 
-def write_comparison(directory: Path, results: Sequence[Result]) -> Path:
-    """Write every run into a directory of its own, and the report beside them."""
+def write_comparison(directory: Path, results: Sequence[Result], options: Mapping[str, str]) -> Path:
+    """Write every run into a directory of its own, and the report, which names the options, beside them."""
     from trainyard.report.html import write_report
     from trainyard.report.png import write_pngs
 
@@ -81,7 +81,7 @@ def write_comparison(directory: Path, results: Sequence[Result]) -> Path:
     write_text_atomic(directory / "summary.json", to_json([r.summary() for r in results]) + "\n")
     write_pngs(directory, results)
     report = directory / "report.html"
-    write_report(report, results)
+    write_report(report, results, options=options)
     return report
 
 

@@ -9,12 +9,14 @@ from html import escape
 from importlib import resources
 from pathlib import Path
 
+from trainyard._version import __version__
 from trainyard.errors import InputError
 from trainyard.files.output import write_text_atomic
 from trainyard.report import palette
 from trainyard.report.added import added
 from trainyard.report.cells import cell, heading
 from trainyard.report.facts import facts, headline
+from trainyard.report.fallback import who_decided
 from trainyard.report.measures import MEASURES, Summary, number, winners, with_speedup
 from trainyard.report.outcomes import how_they_ended
 from trainyard.report.payload import payload
@@ -48,8 +50,8 @@ def render_report(
     parts = {
         "title": escape(title),
         "headline": escape(headline(summaries)),
-        "note": _note(how_they_ended(summaries)),
-        "facts": _facts_html(facts(results[0], options or {})),
+        "notes": "\n".join(map(_note, (how_they_ended(summaries), who_decided(results)))),
+        "facts": _facts_html(facts(results[0], {**(options or {}), "version": f"trainyard {__version__}"})),
         "policies": _chips(results),
         "table": _table_html(summaries),
         "added": _added_html(results),
