@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+from html import escape
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -228,7 +229,13 @@ def test_compare_writes_a_report(place):
     assert done.stderr == "Report: out/report.html\n"
     out = place / "out"
     assert json.loads((out / "summary.json").read_text()) == summaries
-    assert "<html" in (out / "report.html").read_text()
+    page = (out / "report.html").read_text()
+    assert "<html" in page
+    assert f"<dt>version</dt><dd>trainyard {__version__}</dd>" in page
+    command = (
+        "trainyard compare --cluster c.yaml --jobs j.csv --policies 'fifo,srtf,las(threshold_gpu_s=40:80)'"
+    )
+    assert f"<dt>command</dt><dd>{escape(command)} --json --out out</dd>" in page
     pngs = sorted(out.glob("*.png"))
     assert [png.name for png in pngs] == ["gantt.png", "jct_cdf.png", "queue.png", "utilization.png"]
     assert all(png.read_bytes().startswith(b"\x89PNG") for png in pngs)

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+from trainyard import __version__
 from trainyard.core.story import ALL_DONE, STARTED, Story
 from trainyard.errors import InputError
 from trainyard.model.allocation import Allocation, Share
@@ -160,6 +161,7 @@ def test_page_names_every_policy_and_fact(page):
         "32 GPUs on 4 nodes (4 x 8 V100)",
         "300 jobs of 5 tenants",
         "<dt>seed</dt><dd>7</dd>",
+        f"<dt>version</dt><dd>trainyard {__version__}</dd>",
         "round_s",
     ):
         assert text in own
@@ -168,6 +170,13 @@ def test_page_names_every_policy_and_fact(page):
     for plot in ("jct", "classes", "queue", "utilization", "gantt", "fair"):
         assert f'class="plot" id="{plot}"' in own
     assert "{{" not in own
+
+
+def test_page_has_a_table_of_tenants_that_can_be_sorted(page):
+    own = without_plotly(page)
+    assert own.count('<table class="sorts">') == 2
+    section = re.search(r"<h2>By tenant</h2>.*?</section>", own, re.S)[0]
+    assert [section.count(f">team-{i}</th>") for i in range(5)] == [1] * 5
 
 
 def test_page_loads_nothing(page):
