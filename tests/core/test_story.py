@@ -146,6 +146,12 @@ def test_a_job_keeps_its_gpus_while_it_runs_and_later_ones_take_the_lowest_free(
     ]
 
 
+def test_only_nodes_that_are_asked_for_are_told():
+    whole = list(segments(story_of(ROWS), NODES, 10.0))
+    for node, gpus in NODES.items():
+        assert list(segments(story_of(ROWS), {node: gpus}, 10.0)) == [s for s in whole if s.node == node]
+
+
 def test_gpus_that_are_not_there_are_not_given():
     with pytest.raises(TrainyardError, match="node n1 has 2 free GPUs, not 3"):
         list(segments(story_of(ROWS), {"n0": 4, "n1": 2}, 10.0))

@@ -19,7 +19,7 @@ from trainyard.model.tolerance import ROUGH_PART
 from trainyard.report.series import Steps, busiest_window, demand_steps
 from trainyard.report.units import duration
 from trainyard.sim.result import Result
-from trainyard.sim.segments import Segment
+from trainyard.sim.segments import Segment, segments
 
 MAX_NODES = 24
 MAX_BARS = 4000
@@ -83,8 +83,8 @@ def build_gantt(results: Sequence[Result], max_nodes: int = MAX_NODES, max_bars:
     limit = max_bars or min(MAX_BARS, MAX_BARS_IN_ALL // len(results))
     cluster = results[0].cluster
     bands = lay_bands(choose_nodes(cluster, max_nodes))
-    names = {band.node.node_id for band in bands}
-    held = [split(merge_touching(s for s in r.segments() if s.node in names)) for r in results]
+    gpus = {band.node.node_id: band.node.gpus for band in bands}
+    held = [split(merge_touching(segments(r.story, gpus, r.end_s))) for r in results]
     # The axis must reach the end of the slowest policy, though the first one's demand decides what is busy.
     demand = demand_steps(results[0])
     demand = demand._replace(end_s=max([demand.end_s] + [r.end_s for r in results]))

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from trainyard.core.story import Change
-from trainyard.model.allocation import Allocation
 from trainyard.model.indices import GpuIndices
 
 
@@ -21,19 +20,27 @@ class Segment(NamedTuple):
     indices: tuple[int, ...]  # of these GPUs on the node
 
 
-Held = dict[str, tuple[int, ...]]  # node -> indices of its GPUs
+Held = Mapping[str, tuple[int, ...]]  # node -> indices of its GPUs
+NOTHING: tuple[float, Held] = 0.0, {}
 
 
 def segments(story: Iterable[Change], gpus: Mapping[str, int], end_s: float) -> Iterator[Segment]:
-    """Yield the stretches of held GPUs by their ends; a job keeps its GPUs while their number stays."""
+    """Yield the stretches of held GPUs of these nodes by their ends.
+
+    A job keeps its GPUs of a node while their number stays. What it has on nodes that are not asked for is
+    left out.
+    """
     indices = GpuIndices(gpus)
     open_: dict[str, tuple[float, Held]] = {}
     for change in story:
-        since_s, held = open_.pop(change.job_id, (change.time_s, {}))
-        yield from _closed(change.job_id, held, since_s, change.time_s)
-        held = _exchange(indices, held, change.allocation)
+        since_s, held = open_.pop(change.job_id, NOTHING)
+        if held:
+            yield from _closed(change.job_id, held, since_s, change.time_s)
         if change.allocation is not None:
-            open_[change.job_id] = change.time_s, held
+            counts = {node: count for node, count in change.allocation.workers if node in gpus}
+            open_[change.job_id] = change.time_s, _exchange(indices, held, counts)
+        elif held:
+            _exchange(indices, held, {})
     for job_id, (since_s, held) in open_.items():
         yield from _closed(job_id, held, since_s, end_s)
 
@@ -44,11 +51,12 @@ def _closed(job_id: str, held: Held, start_s: float, end_s: float) -> Iterator[S
             yield Segment(job_id, node, len(own), start_s, end_s, own)
 
 
-def _exchange(indices: GpuIndices, held: Held, wanted: Allocation | None) -> Held:
-    """Give back what an allocation has no more, then take what it has more; return what it has."""
-    counts = {} if wanted is None else dict(wanted.workers)
+def _exchange(indices: GpuIndices, held: Held, counts: Mapping[str, int]) -> Held:
+    """Give back GPUs where their number changes, then take the new number; return what the job has now."""
     for node, own in held.items():
         if len(own) != counts.get(node):
             indices.give_back(node, own)
-    kept = {node: own for node, own in held.items() if len(own) == counts.get(node)}
-    return {node: kept[node] if node in kept else indices.take(node, n) for node, n in counts.items()}
+    return {
+        node: held[node] if node in held and len(held[node]) == count else indices.take(node, count)
+        for node, count in counts.items()
+    }
