@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+from html import escape
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,9 +24,11 @@ SUMMARY = [
     "policy", "jobs", "completed", "avg_jct_s", "median_jct_s", "p95_jct_s", "p99_jct_s", "avg_queue_s",
     "makespan_s", "gpu_utilization", "restarts", "preemptions", "decisions", "decision_p50_ms",
     "decision_p99_ms", "wall_s", "finish_time_fairness_avg", "finish_time_fairness_max", "jain_index",
-    "fallback_share",
+    "fallback_share", "outcomes", "tenants",
 ]  # fmt: skip
-COLUMNS = "job_id,arrival_s,start_s,finish_s,jct_s,queue_s,restarts,gpu_s"
+COLUMNS = (
+    "job_id,arrival_s,start_s,finish_s,jct_s,queue_s,restarts,gpu_s,tenant,model,gpus,outcome,preemptions"
+)
 CLUSTER = "name: lab\nnodes:\n  - {count: 1, gpus: 4}\n"
 JOBS = "job_id,arrival_s,gpus,duration_s\nlong,0,4,100\nshort,10,4,20\n"
 INPUTS = ["--cluster", "c.yaml", "--jobs", "j.csv"]
@@ -142,7 +145,8 @@ def test_simulate_prints_a_table(command):
 def test_jobs_csv_has_the_columns_of_the_contract(command, place):
     command("simulate", *INPUTS, "--out", "out", "--json")
     assert (place / "out/jobs.csv").read_text() == (
-        f"{COLUMNS}\nlong,0.0,0.0,100.0,100.0,0.0,0,400.0\nshort,10.0,100.0,120.0,110.0,90.0,0,80.0\n"
+        f"{COLUMNS}\nlong,0.0,0.0,100.0,100.0,0.0,0,400.0,,,4,done,0\n"
+        "short,10.0,100.0,120.0,110.0,90.0,0,80.0,,,4,done,0\n"
     )
 
 
@@ -168,7 +172,7 @@ def test_until_leaves_empty_cells_and_null(command, place):
     assert list(summary) == SUMMARY
     assert summary["completed"] == 0
     assert summary["avg_jct_s"] is None
-    assert (place / "out/jobs.csv").read_text().splitlines()[2] == "short,10.0,,,,,0,0.0"
+    assert (place / "out/jobs.csv").read_text().splitlines()[2] == "short,10.0,,,,,0,0.0,,,4,unfinished,0"
 
 
 def test_failures_at_random_follow_the_seed(command):
@@ -225,7 +229,13 @@ def test_compare_writes_a_report(place):
     assert done.stderr == "Report: out/report.html\n"
     out = place / "out"
     assert json.loads((out / "summary.json").read_text()) == summaries
-    assert "<html" in (out / "report.html").read_text()
+    page = (out / "report.html").read_text()
+    assert "<html" in page
+    assert f"<dt>version</dt><dd>trainyard {__version__}</dd>" in page
+    command = (
+        "trainyard compare --cluster c.yaml --jobs j.csv --policies 'fifo,srtf,las(threshold_gpu_s=40:80)'"
+    )
+    assert f"<dt>command</dt><dd>{escape(command)} --json --out out</dd>" in page
     pngs = sorted(out.glob("*.png"))
     assert [png.name for png in pngs] == ["gantt.png", "jct_cdf.png", "queue.png", "utilization.png"]
     assert all(png.read_bytes().startswith(b"\x89PNG") for png in pngs)

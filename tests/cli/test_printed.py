@@ -17,7 +17,7 @@ from trainyard.errors import InputError
 from trainyard.model.cluster import uniform_cluster
 from trainyard.model.job import Job
 
-JOBS = [Job("a", 0.0, 8, 100.0), Job("b,c", 10.0, 8, 20.0)]
+JOBS = [Job("a", 0.0, 8, 100.0), Job("b,c", 10.0, 8, 20.0, model="m", tenant="x,y", status="failed")]
 
 
 def run(policy="fifo", **options):
@@ -36,15 +36,18 @@ def test_numbers_that_are_not_finite_become_null():
 
 def test_one_line_for_each_job():
     assert jobs_csv(run()) == (
-        "job_id,arrival_s,start_s,finish_s,jct_s,queue_s,restarts,gpu_s\n"
-        "a,0.0,0.0,100.0,100.0,0.0,0,800.0\n"
-        '"b,c",10.0,100.0,120.0,110.0,90.0,0,160.0\n'
+        "job_id,arrival_s,start_s,finish_s,jct_s,queue_s,restarts,gpu_s,tenant,model,gpus,outcome,preemptions\n"
+        "a,0.0,0.0,100.0,100.0,0.0,0,800.0,,,8,done,0\n"
+        '"b,c",10.0,100.0,120.0,110.0,90.0,0,160.0,"x,y",m,8,failed,0\n'
     )
 
 
 def test_what_never_happened_is_empty():
     lines = jobs_csv(run(until_s=50.0)).splitlines()
-    assert lines[1:] == ["a,0.0,0.0,,,0.0,0,400.0", '"b,c",10.0,,,,,0,0.0']
+    assert lines[1:] == [
+        "a,0.0,0.0,,,0.0,0,400.0,,,8,unfinished,0",
+        '"b,c",10.0,,,,,0,0.0,"x,y",m,8,unfinished,0',
+    ]
 
 
 def test_a_run_is_two_files(tmp_path):
@@ -57,8 +60,9 @@ def test_a_run_is_two_files(tmp_path):
 
 def test_runs_of_a_comparison_are_numbered(tmp_path):
     results = [run(), run("las(threshold_gpu_s=40:80)")]
-    report = write_comparison(tmp_path, results)
+    report = write_comparison(tmp_path, results, {"--seed": "7", "command": "trainyard compare"})
     assert report == tmp_path / "report.html"
+    assert "<dt>--seed</dt><dd>7</dd>" in report.read_text()
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == [
         "01-fifo",
         "02-las_threshold_gpu_s=40_80",

@@ -8,12 +8,14 @@ from hypothesis import strategies as st
 
 from trainyard.core import story as module
 from trainyard.core.story import ALL_DONE, ARRIVED, RESUMED, Change, Story
+from trainyard.errors import TrainyardError
 from trainyard.model.allocation import Allocation, Share
-from trainyard.sim.result import Segment, segments
+from trainyard.sim.segments import Segment, segments
 from trainyard.state.lifecycle import State
 
 S = State
 HERE = Allocation((Share("n0", 2, 0, 6.0, 32.0),))
+NODES = {"n0": 4, "n1": 4}
 BOTH = Allocation((Share("n0", 1, 0, 3.0, 16.0), Share("n1", 3, 1, 9.0, 48.0)))
 ROWS = [
     (0.0, "a", None, S.SUBMITTED, "submitted", None),
@@ -113,16 +115,50 @@ def test_a_change_reads_as_a_line():
 
 
 def test_gpus_are_held_from_a_start_until_they_are_given_back():
-    assert list(segments(story_of(ROWS), 10.0)) == [
-        Segment("a", "n0", 2, 1.0, 4.0),
-        Segment("a", "n0", 2, 4.0, 6.0),  # while it stops
-        Segment("b", "n0", 1, 6.0, 10.0),  # until the end of the run; the last of `a` took no time
-        Segment("b", "n1", 3, 6.0, 10.0),
+    assert list(segments(story_of(ROWS), NODES, 10.0)) == [
+        Segment("a", "n0", 2, 1.0, 4.0, (0, 1)),
+        Segment("a", "n0", 2, 4.0, 6.0, (0, 1)),  # while it stops
+        Segment("b", "n0", 1, 6.0, 10.0, (0,)),  # until the end of the run; the last of `a` took no time
+        Segment("b", "n1", 3, 6.0, 10.0, (0, 1, 2)),
     ]
 
 
+def test_a_job_keeps_its_gpus_while_it_runs_and_later_ones_take_the_lowest_free():
+    one, two = (Allocation((Share("n0", n, 0, 3.0, 16.0),)) for n in (1, 2))
+    more_cpus = Allocation((Share("n0", 1, 0, 9.0, 16.0), Share("n1", 0, 2, 4.0, 16.0)))
+    rows = [
+        (0.0, "a", S.WAITING, S.RUNNING, "started", two),
+        (1.0, "b", S.WAITING, S.RUNNING, "started", one),
+        (2.0, "a", S.RUNNING, S.DONE, "all work done", None),
+        (3.0, "b", S.RUNNING, S.RUNNING, "CPUs or memory change", more_cpus),
+        (4.0, "c", S.WAITING, S.RUNNING, "started", one),
+        (4.0, "d", S.WAITING, S.RUNNING, "started", two),
+        (5.0, "b", S.RUNNING, S.RUNNING, "grows", two),
+    ]
+    assert [(s.job_id, s.start_s, s.indices) for s in segments(story_of(rows), {"n0": 5, "n1": 0}, 9.0)] == [
+        ("a", 0.0, (0, 1)),
+        ("b", 1.0, (2,)),
+        ("b", 3.0, (2,)),
+        ("b", 3.0, ()),  # servers alone
+        ("c", 4.0, (0,)),
+        ("d", 4.0, (1, 3)),
+        ("b", 5.0, (2, 4)),
+    ]
+
+
+def test_only_nodes_that_are_asked_for_are_told():
+    whole = list(segments(story_of(ROWS), NODES, 10.0))
+    for node, gpus in NODES.items():
+        assert list(segments(story_of(ROWS), {node: gpus}, 10.0)) == [s for s in whole if s.node == node]
+
+
+def test_gpus_that_are_not_there_are_not_given():
+    with pytest.raises(TrainyardError, match="node n1 has 2 free GPUs, not 3"):
+        list(segments(story_of(ROWS), {"n0": 4, "n1": 2}, 10.0))
+
+
 def test_what_begins_at_the_end_of_the_run_takes_no_time():
-    assert list(segments(story_of(ROWS[:6]), 6.0)) == [
-        Segment("a", "n0", 2, 1.0, 4.0),
-        Segment("a", "n0", 2, 4.0, 6.0),
+    assert list(segments(story_of(ROWS[:6]), NODES, 6.0)) == [
+        Segment("a", "n0", 2, 1.0, 4.0, (0, 1)),
+        Segment("a", "n0", 2, 4.0, 6.0, (0, 1)),
     ]

@@ -103,15 +103,14 @@ def test_every_job_ends_and_nothing_is_over_allocated(run):
 def test_gpus_of_a_node_are_never_held_twice(run):
     cluster, jobs, policy, options = run
     result = checked(cluster, jobs, policy, **options)
-    for node in cluster.nodes:
-        steps = []
-        for segment in result.segments():
-            if segment.node == node.node_id:
-                steps += [(segment.start_s, segment.gpus), (segment.end_s, -segment.gpus)]
-        level = 0
-        for _, change in sorted(steps):  # at equal times what is given back comes first
-            level += change
-            assert level <= node.gpus
+    spans = {}
+    for segment in result.segments():
+        assert len(segment.indices) == segment.gpus
+        for index in segment.indices:
+            spans.setdefault((segment.node, index), []).append((segment.start_s, segment.end_s))
+    gpus = {(node.node_id, index) for node in cluster.nodes for index in range(node.gpus)}
+    assert set(spans) <= gpus
+    assert all(a[1] <= b[0] for own in spans.values() for a, b in pairwise(sorted(own)))
 
 
 @SLOW

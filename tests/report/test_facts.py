@@ -10,7 +10,7 @@ import pytest
 from conftest import checked
 from trainyard.model.cluster import Cluster, Node, uniform_cluster
 from trainyard.model.job import Job
-from trainyard.report.facts import facts, headline, short_ratio, unfinished
+from trainyard.report.facts import facts, headline, short_ratio
 from trainyard.report.measures import with_speedup
 
 
@@ -45,13 +45,6 @@ def test_the_first_of_equals_is_the_shortest():
 def test_a_policy_under_which_no_job_completes_does_not_win():
     summaries = [{"policy": "a", "avg_jct_s": float("nan")}, {"policy": "b", "avg_jct_s": 60.0}]
     assert headline(with_speedup(summaries)).startswith("b completes a job in 60.0 s")
-
-
-def test_who_left_jobs_open_is_named_with_how_many():
-    rows = [("a", 5, 5), ("b", 5, 3), ("c", 5, 0)]
-    summaries = [{"policy": p, "jobs": jobs, "completed": done} for p, jobs, done in rows]
-    assert unfinished(summaries) == ("Not all jobs completed (b 2, c 5 left); averages cover those that did.")
-    assert unfinished(summaries[:1]) == ""
 
 
 def test_facts_of_a_small_run():

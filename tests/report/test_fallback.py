@@ -9,7 +9,8 @@ from rich.console import Console
 
 import trainyard as ty
 from trainyard.report.added import added
-from trainyard.report.fallback import fallback
+from trainyard.report.fallback import fallback, who_decided
+from trainyard.report.html import render_report
 from trainyard.report.table import comparison_table
 
 CLUSTER = ty.uniform_cluster(1, 8)
@@ -41,6 +42,15 @@ def test_they_are_told_in_words(results):
     assert fallback(results[1]) == left
     assert f"; {left}: average JCT" in dict(added(results))["srtf+dl2"]
     assert fallback(results[0]) == ""
+
+
+def test_the_report_says_at_the_top_who_decided(results):
+    left = fallback(results[1])
+    said = f"Not all decisions are those of the policy named. srtf+dl2: {left}."
+    assert who_decided(results) == said
+    assert f'<p class="note">{said}</p>' in render_report(results)
+    assert who_decided(results[:1]) == ""
+    assert 'class="note">Not all' not in render_report(results[:1])
 
 
 def test_the_table_has_a_column_for_them_only_if_there_are_any(results):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import checked
@@ -12,15 +14,15 @@ from trainyard.model.cluster import Cluster, Node, uniform_cluster
 from trainyard.model.job import Job
 from trainyard.report import gantt
 from trainyard.report.series import Steps
-from trainyard.sim.result import Segment
+from trainyard.sim.segments import Segment
 
 
 def demand(times, levels, end_s):
     return Steps(np.array(times, float), np.array(levels, float), float(end_s))
 
 
-def part(job, start_s, end_s, gpus=1, node="GPU-0"):
-    return Segment(job, node, gpus, float(start_s), float(end_s))
+def part(job, start_s, end_s, indices=(0,), node="GPU-0"):
+    return Segment(job, node, len(indices), float(start_s), float(end_s), indices)
 
 
 def lanes(bars):
@@ -74,6 +76,11 @@ def test_a_job_that_comes_back_has_two_bars():
     assert gantt.merge_touching(parts) == [part("a", 0, 1), part("a", 2, 4)]
 
 
+def test_a_job_that_goes_on_with_other_gpus_has_two_bars():
+    parts = [part("a", 0, 1, (0, 1)), part("a", 1, 2, (0, 1)), part("a", 2, 3, (1, 2))]
+    assert gantt.merge_touching(parts) == [part("a", 0, 2, (0, 1)), part("a", 2, 3, (1, 2))]
+
+
 def test_the_window_is_all_while_the_bars_can_be_seen():
     held = [[part(f"j{i}", i, i + 1) for i in range(4)]]
     level = demand([0, 2], [1, 5], 4)
@@ -103,41 +110,45 @@ def test_a_run_in_which_nothing_happens_has_no_window():
     assert gantt.choose_window([[]], demand([], [], 0), 3) == (0, 0, True)
 
 
-def test_jobs_take_the_lowest_free_lanes_side_by_side():
-    bands = gantt.lay_bands(uniform_cluster(1, 4).nodes)
-    parts = [part("a", 0, 5, 2), part("b", 0, 3, 1), part("c", 3, 9, 2), part("d", 5, 9, 2)]
+def test_lanes_are_gpu_indices():
+    bands = gantt.lay_bands(uniform_cluster(1, 8).nodes)
+    parts = gantt.split([part("b", 0, 5, (2, 3)), part("c", 1, 5, (0, 1, 4, 6, 7)), part("cpus", 0, 9, ())])
     assert lanes(gantt.lay_bars(parts, bands)) == [
-        ("a", 0, 2, 2),
-        ("b", 2, 1, 1),
-        ("c", 2, 2, 2),
-        ("d", 0, 2, 2),
+        ("b", 2, 2, 2),
+        ("c", 0, 2, 5),
+        ("c", 4, 1, 5),
+        ("c", 6, 2, 5),
     ]
+
+
+@given(st.sets(st.integers(0, 20)).map(sorted).map(tuple))
+def test_runs_are_as_long_as_can_be_and_lose_nothing(indices):
+    runs = [s.indices for s in gantt.split([part("a", 0, 1, indices)])]
+    assert tuple(i for run in runs for i in run) == indices
+    assert all(run == tuple(range(run[0], run[0] + len(run))) for run in runs)
+    assert all(a[-1] + 1 < b[0] for a, b in pairwise(runs))
 
 
 def test_bars_stand_in_the_band_of_their_node():
     bands = gantt.lay_bands(uniform_cluster(2, 2).nodes)
-    bars = gantt.lay_bars([part("a", 0, 1, 2, "GPU-1"), part("a", 0, 1, 1, "GPU-0")], bands)
-    assert lanes(bars) == [("a", 2.7, 1, 1), ("a", 0, 2, 2)]
+    bars = gantt.lay_bars([part("a", 0, 1, (0, 1), "GPU-1"), part("a", 0, 1, (1,), "GPU-0")], bands)
+    assert lanes(bars) == [("a", 3.7, 1, 1), ("a", 0, 2, 2)]
     assert [(b.start_s, b.end_s) for b in bars] == [(0, 1), (0, 1)]
 
 
-def test_lanes_that_come_free_first_serve_when_too_few_are_free():
-    bands = gantt.lay_bands(uniform_cluster(1, 3).nodes)
-    parts = [part("a", 0, 9), part("b", 0, 6), part("c", 0, 7), part("late", 5, 8, 2)]
-    assert lanes(gantt.lay_bars(parts, bands))[-1] == ("late", 1, 2, 2)
-
-
-@settings(max_examples=40)
-@given(st.lists(st.tuples(st.integers(0, 20), st.integers(1, 9), st.integers(1, 4)), max_size=12))
-def test_every_gpu_has_a_lane_even_in_a_crowd(rows):
-    bands = gantt.lay_bands(uniform_cluster(1, 4).nodes)
-    parts = [part(f"j{i}", at, at + run_s, gpus) for i, (at, run_s, gpus) in enumerate(rows)]
-    bars = gantt.lay_bars(parts, bands)
-    for each in parts:
-        own = [b for b in bars if b.job_id == each.job_id]
-        covered = [lane for b in own for lane in range(int(b.low), int(b.low) + b.lanes)]
-        assert len(covered) == len(set(covered)) == each.gpus
-        assert set(covered) <= {0, 1, 2, 3}
+def test_the_chart_shows_the_gpus_that_jobs_held():
+    """`b` and `c` are done first; the next takes the lowest GPUs that are free, not a run of neighbours."""
+    jobs = [Job(name, 0.0, 1, run_s) for name, run_s in (("a", 50.0), ("b", 9.0), ("c", 80.0), ("d", 9.0))]
+    result = checked(uniform_cluster(1, 4), [*jobs, Job("e", 10.0, 2, 5.0)])
+    ((*bars,),) = gantt.build_gantt([result]).bars
+    assert [(b.job_id, b.low, b.lanes) for b in bars] == [
+        ("a", 0, 1),
+        ("b", 1, 1),
+        ("c", 2, 1),
+        ("d", 3, 1),
+        ("e", 1, 1),
+        ("e", 3, 1),
+    ]
 
 
 def test_the_chart_of_two_policies_reaches_the_end_of_the_slower():

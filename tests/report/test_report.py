@@ -17,19 +17,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+from trainyard import __version__
 from trainyard.core.story import ALL_DONE, STARTED, Story
 from trainyard.errors import InputError
 from trainyard.model.allocation import Allocation, Share
 from trainyard.model.cluster import Cluster, uniform_cluster
 from trainyard.report import gantt, series, units
-from trainyard.report.facts import headline, unfinished
+from trainyard.report.facts import headline
 from trainyard.report.html import TABLE_KEYS, render_report, script_json, write_report
 from trainyard.report.measures import MEASURES, winners, with_speedup
 from trainyard.report.palette import policy_style
 from trainyard.report.payload import payload
 from trainyard.report.png import legend_columns, write_pngs
 from trainyard.report.table import comparison_table, summary_table
-from trainyard.sim.result import Outcomes, Result, Segment, Timeline
+from trainyard.sim.result import Outcomes, Result, Timeline
 
 # --- runs to report on -----------------------------------------------------------------------------------
 
@@ -108,6 +109,8 @@ def result_of(cluster, work, policy, start, finish, story, levels) -> Result:
         gpu_s=np.nan_to_num(finish - start) * work.gpus,
         restarts=np.zeros(n, np.int64),
         preemptions=np.zeros(n, np.int64),
+        model=[""] * n,
+        outcome=["done"] * n,
     )
     timeline = Timeline(
         np.array(time_s, float),
@@ -158,6 +161,7 @@ def test_page_names_every_policy_and_fact(page):
         "32 GPUs on 4 nodes (4 x 8 V100)",
         "300 jobs of 5 tenants",
         "<dt>seed</dt><dd>7</dd>",
+        f"<dt>version</dt><dd>trainyard {__version__}</dd>",
         "round_s",
     ):
         assert text in own
@@ -166,6 +170,13 @@ def test_page_names_every_policy_and_fact(page):
     for plot in ("jct", "classes", "queue", "utilization", "gantt", "fair"):
         assert f'class="plot" id="{plot}"' in own
     assert "{{" not in own
+
+
+def test_page_has_a_table_of_tenants_that_can_be_sorted(page):
+    own = without_plotly(page)
+    assert own.count('<table class="sorts">') == 2
+    section = re.search(r"<h2>By tenant</h2>.*?</section>", own, re.S)[0]
+    assert [section.count(f">team-{i}</th>") for i in range(5)] == [1] * 5
 
 
 def test_page_loads_nothing(page):
@@ -235,9 +246,10 @@ def test_unfinished_jobs_show_as_such(results):
     o = results[0].outcomes
     finish = o.finish_s.copy()
     finish[::3] = np.nan
-    half = replace(results[0], outcomes=replace(o, finish_s=finish))
+    ends = ["done" if np.isfinite(end) else "unfinished" for end in finish]
+    half = replace(results[0], outcomes=replace(o, finish_s=finish, outcome=ends))
     text = without_plotly(render_report([half]))
-    assert "Not all jobs completed (fifo 100 left)" in text
+    assert '<p class="note">Of 300 jobs 200 done, 100 unfinished. Completion times are those of all' in text
     assert data_of(text)["policies"][0]["jct"]["y"][-1] == pytest.approx(2 / 3, abs=1e-4)
 
 
@@ -358,8 +370,7 @@ def test_headline_says_who_won_and_by_how_much():
     )
     assert said(110.0, 100.0).endswith("10% faster than p0 (1.83 min).")
     assert said(1.0, 2.0).endswith("the shortest of all.")
-    assert said(float("nan")) == "No job completed under any policy."
-    assert unfinished([{"policy": "p", "jobs": 3, "completed": 3}]) == ""
+    assert said(float("nan")) == "No job ended under any policy."
 
 
 @pytest.mark.parametrize(
@@ -505,28 +516,6 @@ def test_window_shrinks_until_the_bars_can_be_seen(results):
     assert all(0 < len({(b.job_id, b.start_s) for b in bars}) <= 50 for bars in chart.bars)
     for bars in chart.bars:
         assert all(b.start_s < chart.end_s and b.end_s > chart.start_s for b in bars)
-
-
-def test_touching_stretches_of_the_same_gpus_are_one_bar():
-    parts = [
-        Segment("a", "n", 2, 0.0, 1.0),
-        Segment("a", "n", 2, 1.0, 2.0),
-        Segment("a", "n", 4, 2.0, 3.0),
-        Segment("a", "n", 4, 3.5, 4.0),
-    ]
-    assert [(s.gpus, s.start_s, s.end_s) for s in gantt.merge_touching(parts)] == [
-        (2, 0, 2),
-        (4, 2, 3),
-        (4, 3.5, 4),
-    ]
-
-
-def test_scattered_lanes_are_split_into_runs():
-    nodes = uniform_cluster(1, 4).nodes
-    bands = gantt.lay_bands(nodes)
-    parts = [Segment(j, "GPU-0", 1, 0.0, e) for j, e in (("a", 1.0), ("b", 9.0), ("c", 1.0), ("d", 9.0))]
-    bars = gantt.lay_bars([*parts, Segment("e", "GPU-0", 2, 2.0, 3.0)], bands)
-    assert [(b.low, b.lanes, b.gpus) for b in bars if b.job_id == "e"] == [(0, 1, 2), (2, 1, 2)]
 
 
 def test_late_starts_keep_their_precision():

@@ -110,14 +110,16 @@ def test_two_measures_share_a_cell_and_each_may_be_the_best():
 
 
 def test_a_summary_lists_only_what_is_known():
-    lines = printed(summary_table({"policy": "srtf", "jobs": 1200, "completed": 1100, "avg_jct_s": 90.0}))
-    assert [line.split()[:4] for line in lines] == [
+    ends = {"done": 1100, "failed": 60, "cancelled": 0, "unfinished": 40}
+    lines = printed(summary_table({"policy": "srtf", "jobs": 1200, "outcomes": ends, "avg_jct_s": 90.0}))
+    assert [line.split()[:5] for line in lines] == [
         ["policy", "srtf"],
-        ["completed", "1,100", "of", "1,200"],
-        ["avg", "JCT", "90.0", "s"],
+        ["jobs", "done", "1,100", "of", "1,200"],
+        ["avg", "JCT", "90.0", "s", "average"],
     ]
+    assert lines[1].endswith("  60 failed, 40 unfinished; times are of the 1,160 that ended")
     assert "average completion time" in lines[2]
 
 
 def test_markup_in_a_name_is_only_text():
-    assert "[bold]x" in printed(summary_table({"policy": "[bold]x", "jobs": 0, "completed": 0}))[0]
+    assert "[bold]x" in printed(summary_table({"policy": "[bold]x", "jobs": 0}))[0]

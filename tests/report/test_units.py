@@ -79,6 +79,11 @@ def test_large_counts_are_thousands_or_millions(value, said):
     assert units.count(value) == said
 
 
+def test_few_hours_have_decimals():
+    spans = (900.0, 27_000.0, 36_000.0, 43_200.0, 4_334_400.0, math.nan)
+    assert [units.hours(s) for s in spans] == ["0.25", "7.50", "10.0", "12", "1,204", "-"]
+
+
 def test_parts_and_ratios():
     assert [units.percent(v) for v in (0, 0.0004, 0.6123, 1, 1.25)] == [
         "0.0%",

@@ -52,8 +52,25 @@ def test_the_summary_of_three_jobs_by_hand():
         "jain_index": sum(rho) ** 2 / (3 * sum(r * r for r in rho)),
         "fallback_share": 0.0,
     }
+    ends = {"done": 3, "failed": 0, "cancelled": 0, "unfinished": 0}
+    nobody = {"jobs": 3, "avg_jct_s": sum(jct) / 3, "avg_queue_s": (0 + 8 + 26) / 3, "gpu_s": 54.0}
+    assert summary.pop("outcomes") == ends
+    assert summary.pop("tenants") == {"": pytest.approx(nobody)}
     assert {k: v for k, v in summary.items() if k not in TIMINGS} == pytest.approx(expected)
     assert set(summary) == set(expected) | TIMINGS
+
+
+def test_every_job_has_its_outcome():
+    ends = ("", "failed", "Timeout", "killed", "completed", "")
+    jobs = [Job(f"j{i}", float(i), 1, 10.0, status=status, model=f"m{i}") for i, status in enumerate(ends)]
+    result = checked(uniform_cluster(1, 8), [*jobs, Job("late", 99.0, 1, 5.0)], until_s=14.5)
+    o = result.outcomes
+    assert o.outcome == ["done", "failed", "failed", "cancelled", "done", "unfinished", "unfinished"]
+    assert o.model == ["m0", "m1", "m2", "m3", "m4", "m5", ""]
+    summary = result.summary()
+    assert summary["outcomes"] == {"done": 2, "failed": 2, "cancelled": 1, "unfinished": 2}
+    assert summary["completed"] == 5  # all that ended, however they did: so are the averages
+    assert summary["avg_jct_s"] == 10.0
 
 
 def test_the_summary_counts_preemptions_and_restarts():
@@ -97,9 +114,9 @@ def test_gpus_that_are_down_are_not_in_use():
 
 def test_segments_say_who_held_what():
     assert [tuple(s) for s in three_jobs().segments()] == [
-        ("a", "GPU-0", 1, 0.0, 10.0),
-        ("b", "GPU-0", 2, 10.0, 30.0),
-        ("c", "GPU-0", 1, 30.0, 34.0),
+        ("a", "GPU-0", 1, 0.0, 10.0, (0,)),
+        ("b", "GPU-0", 2, 10.0, 30.0, (0, 1)),
+        ("c", "GPU-0", 1, 30.0, 34.0, (0,)),
     ]
 
 

@@ -26,7 +26,7 @@ from trainyard.errors import InputError, TrainyardError
 
 # Click's base class of usage errors; typer brings its own click or uses the installed one, by version.
 UsageProblem: type[Exception] = typer.BadParameter.__mro__[2]
-INTERRUPTED = 130  # what newer versions of typer return on Ctrl-C; older ones raise
+INTERRUPTED = 130  # as shells call it; newer versions of typer return it on Ctrl-C, older ones raise
 
 app = typer.Typer(
     name="trainyard",
@@ -64,7 +64,7 @@ app.command("reproduce")(reproduce.reproduce)
 
 
 def run() -> None:
-    """Run the command line: 0 done, 2 the input is wrong (one line on stderr), 1 anything else."""
+    """Run the command line: 0 done, 2 the input is wrong (one line on stderr), 130 Ctrl-C, 1 any other."""
     try:
         code = app(sys.argv[1:] or ["--help"], prog_name="trainyard", standalone_mode=False)
         if code == INTERRUPTED:
@@ -77,7 +77,7 @@ def run() -> None:
     except UsageProblem as error:
         _fail(explain(error), 2)
     except (KeyboardInterrupt, typer.Abort):
-        _fail("interrupted", 1)
+        _fail("interrupted", INTERRUPTED)
     except OSError as error:
         # What could not be written to stdout must not be tried again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

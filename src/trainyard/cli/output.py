@@ -7,7 +7,7 @@ import io
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +17,10 @@ from trainyard.errors import InputError
 from trainyard.files.output import write_text_atomic
 from trainyard.sim.result import Result
 
-JOBS_COLUMNS = ("job_id", "arrival_s", "start_s", "finish_s", "jct_s", "queue_s", "restarts", "gpu_s")
+JOBS_COLUMNS = (
+    *("job_id", "arrival_s", "start_s", "finish_s", "jct_s", "queue_s", "restarts", "gpu_s"),
+    *("tenant", "model", "gpus", "outcome", "preemptions"),
+)
 
 
 def print_json(data: object) -> None:
@@ -50,9 +53,10 @@ def jobs_csv(result: Result) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(JOBS_COLUMNS)
-    columns = (o.arrival_s, o.start_s, o.finish_s, o.jct_s, o.queue_s, o.restarts, o.gpu_s)
-    for job_id, *numbers in zip(o.job_id, *(c.tolist() for c in columns), strict=True):
-        writer.writerow([job_id, *("" if n != n else n for n in numbers)])
+    times = (o.arrival_s, o.start_s, o.finish_s, o.jct_s, o.queue_s, o.restarts, o.gpu_s)
+    columns = (*(column.tolist() for column in times), o.tenant, o.model, o.gpus.tolist(), o.outcome)
+    for row in zip(o.job_id, *columns, o.preemptions.tolist(), strict=True):
+        writer.writerow(["" if cell != cell else cell for cell in row])
     return text.getvalue()
 
 
@@ -65,8 +69,8 @@ def require_plots() -> None:
             )
 
 
-def write_comparison(directory: Path, results: Sequence[Result]) -> Path:
-    """Write every run into a directory of its own, and the report beside them."""
+def write_comparison(directory: Path, results: Sequence[Result], options: Mapping[str, str]) -> Path:
+    """Write every run into a directory of its own, and the report, which names the options, beside them."""
     from trainyard.report.html import write_report
     from trainyard.report.png import write_pngs
 
@@ -77,7 +81,7 @@ def write_comparison(directory: Path, results: Sequence[Result]) -> Path:
     write_text_atomic(directory / "summary.json", to_json([r.summary() for r in results]) + "\n")
     write_pngs(directory, results)
     report = directory / "report.html"
-    write_report(report, results)
+    write_report(report, results, options=options)
     return report
 
 

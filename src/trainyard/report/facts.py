@@ -18,7 +18,7 @@ def headline(summaries: Sequence[Summary]) -> str:
     """Say in one sentence which policy has the shortest average completion time."""
     known = [s for s in summaries if math.isfinite(number(s, "avg_jct_s"))]
     if not known:
-        return "No job completed under any policy."
+        return "No job ended under any policy."
     best = min(known, key=lambda s: number(s, "avg_jct_s"))
     took = f"{best['policy']} completes a job in {units.duration(number(best, 'avg_jct_s'))} on average"
     if len(summaries) == 1:
@@ -33,18 +33,6 @@ def headline(summaries: Sequence[Summary]) -> str:
 def short_ratio(ratio: float) -> str:
     """Say how many times something is faster; in percent when it is not by much."""
     return f"{units.short(ratio)} times" if ratio >= 1.5 else f"{100 * (ratio - 1):.0f}%"
-
-
-def unfinished(summaries: Sequence[Summary]) -> str:
-    """Warn when averages leave out jobs that never completed; empty when all did."""
-    open_ = [
-        f"{s['policy']} {units.count(number(s, 'jobs') - number(s, 'completed'))}"
-        for s in summaries
-        if number(s, "completed") < number(s, "jobs")
-    ]
-    if not open_:
-        return ""
-    return "Not all jobs completed (" + ", ".join(open_) + " left); averages cover those that did."
 
 
 def facts(result: Result, options: Mapping[str, object]) -> list[tuple[str, str]]:
@@ -76,7 +64,6 @@ def _span_s(outcomes: Outcomes) -> float:
 def _load_line(outcomes: Outcomes, gpus: int) -> str:
     """GPU-time asked for / GPU-time there was while jobs arrived."""
     asked_s = float(np.nansum(outcomes.gpus * outcomes.ideal_s))
-    hours = asked_s / units.HOUR
     offered = _span_s(outcomes) * gpus
     load = f"{100 * asked_s / offered:,.0f}% of capacity" if offered > 0 else "all at once"
-    return f"{load} ({units.count(hours) if hours > 10 else units.short(hours)} GPU-hours)"
+    return f"{load} ({units.hours(asked_s)} GPU-hours)"

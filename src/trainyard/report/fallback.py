@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from trainyard.report import units
 from trainyard.sim.result import Result
 
@@ -11,3 +13,9 @@ def fallback(result: Result) -> str:
     of = units.count(result.decision_ms.size)
     left = (f"{units.count(number)} of {of} decisions left to {to}" for to, number in result.left_to.items())
     return ", ".join(left)
+
+
+def who_decided(results: Sequence[Result]) -> str:
+    """Name the policies that left decisions to others, with how many; empty if none did."""
+    left = [f"{result.policy}: {said}" for result in results if (said := fallback(result))]
+    return f"Not all decisions are those of the policy named. {'; '.join(left)}." if left else ""

@@ -1,13 +1,12 @@
 """Who ran where: the nodes, the stretch of time and the bars of a Gantt chart that a person can still read.
 
 All policies are shown on the same nodes in the same window, so that switching between them compares like with
-like. Each node is a band of one lane per GPU; a job that holds k GPUs of a node covers k lanes.
+like. Each node is a band of one lane per GPU, by index from the bottom; a job covers the lanes of its GPUs.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -19,7 +18,8 @@ from trainyard.model.cluster import Cluster, Node
 from trainyard.model.tolerance import ROUGH_PART
 from trainyard.report.series import Steps, busiest_window, demand_steps
 from trainyard.report.units import duration
-from trainyard.sim.result import Result, Segment
+from trainyard.sim.result import Result
+from trainyard.sim.segments import Segment, segments
 
 MAX_NODES = 24
 MAX_BARS = 4000
@@ -79,12 +79,12 @@ class Gantt:
 
 
 def build_gantt(results: Sequence[Result], max_nodes: int = MAX_NODES, max_bars: int | None = None) -> Gantt:
-    """Choose nodes and window and lay the bars of every result into lanes."""
+    """Choose nodes and window and lay the bars of every result on the lanes of its GPUs."""
     limit = max_bars or min(MAX_BARS, MAX_BARS_IN_ALL // len(results))
     cluster = results[0].cluster
     bands = lay_bands(choose_nodes(cluster, max_nodes))
-    names = {band.node.node_id for band in bands}
-    held = [merge_touching(s for s in r.segments() if s.gpus > 0 and s.node in names) for r in results]
+    gpus = {band.node.node_id: band.node.gpus for band in bands}
+    held = [split(merge_touching(segments(r.story, gpus, r.end_s))) for r in results]
     # The axis must reach the end of the slowest policy, though the first one's demand decides what is busy.
     demand = demand_steps(results[0])
     demand = demand._replace(end_s=max([demand.end_s] + [r.end_s for r in results]))
@@ -119,12 +119,22 @@ def merge_touching(segments: Iterable[Segment]) -> list[Segment]:
         before = latest.get(key)
         if before is not None:
             previous = merged[before]
-            if previous.end_s == segment.start_s and previous.gpus == segment.gpus:
+            if previous.end_s == segment.start_s and previous.indices == segment.indices:
                 merged[before] = previous._replace(end_s=segment.end_s)
                 continue
         latest[key] = len(merged)
         merged.append(segment)
     return merged
+
+
+def split(segments: Iterable[Segment]) -> list[Segment]:
+    """Make one segment of each run of neighbouring GPUs; those without GPUs go."""
+    return [s._replace(indices=run) for s in segments for run in _runs(s.indices)]
+
+
+def _runs(indices: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    cuts = (i for i in range(1, len(indices)) if indices[i] > indices[i - 1] + 1)
+    return (indices[low:high] for low, high in pairwise((0, *cuts, len(indices))) if high)
 
 
 def choose_window(held: Sequence[Sequence[Segment]], demand: Steps, limit: int) -> tuple[float, float, bool]:
@@ -154,34 +164,9 @@ def _within(segments: Iterable[Segment], start_s: float, end_s: float) -> list[S
 
 
 def lay_bars(segments: Iterable[Segment], bands: Sequence[Band]) -> list[Bar]:
-    """Give every segment lanes of its node that are free while it lasts, side by side where possible."""
-    where = {band.node.node_id: band for band in bands}
-    free_at = {band.node.node_id: [-math.inf] * band.node.gpus for band in bands}
-    bars = []
-    for segment in sorted(segments, key=lambda s: (s.start_s, s.node, s.job_id)):
-        lanes = _pick_lanes(free_at[segment.node], segment.gpus, segment.start_s)
-        for low, high in lanes:
-            free_at[segment.node][low:high] = [segment.end_s] * (high - low)
-            bars.append(
-                Bar(
-                    segment.job_id,
-                    where[segment.node].low + low,
-                    high - low,
-                    segment.gpus,
-                    segment.start_s,
-                    segment.end_s,
-                )
-            )
-    return bars
-
-
-def _pick_lanes(free_at: Sequence[float], gpus: int, start_s: float) -> list[tuple[int, int]]:
-    """Return runs of lanes: the first free run that is wide enough, or else the lanes free first."""
-    length = 0
-    for lane, until in enumerate(free_at):
-        length = length + 1 if until <= start_s else 0
-        if length == gpus:
-            return [(lane + 1 - gpus, lane + 1)]
-    chosen = sorted(sorted(range(len(free_at)), key=lambda lane: max(free_at[lane], start_s))[:gpus])
-    cuts = [0, *(i for i in range(1, len(chosen)) if chosen[i] > chosen[i - 1] + 1), len(chosen)]
-    return [(chosen[low], chosen[high - 1] + 1) for low, high in pairwise(cuts)]
+    """Put every segment, whose GPUs are neighbours, on the lanes of these."""
+    low = {band.node.node_id: band.low for band in bands}
+    return [
+        Bar(s.job_id, low[s.node] + s.indices[0], len(s.indices), s.gpus, s.start_s, s.end_s)
+        for s in sorted(segments, key=lambda s: (s.start_s, s.node, s.job_id, s.indices))
+    ]

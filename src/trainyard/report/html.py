@@ -9,13 +9,18 @@ from html import escape
 from importlib import resources
 from pathlib import Path
 
+from trainyard._version import __version__
 from trainyard.errors import InputError
 from trainyard.files.output import write_text_atomic
 from trainyard.report import palette
 from trainyard.report.added import added
-from trainyard.report.facts import facts, headline, unfinished
-from trainyard.report.measures import MEASURES, Measure, Summary, number, winners, with_speedup
+from trainyard.report.cells import cell, heading
+from trainyard.report.facts import facts, headline
+from trainyard.report.fallback import who_decided
+from trainyard.report.measures import MEASURES, Summary, number, winners, with_speedup
+from trainyard.report.outcomes import how_they_ended
 from trainyard.report.payload import payload
+from trainyard.report.tenants import tenants_html
 from trainyard.sim.result import Result
 
 # How long the simulation itself took says nothing about a policy; its decision times do.
@@ -45,11 +50,12 @@ def render_report(
     parts = {
         "title": escape(title),
         "headline": escape(headline(summaries)),
-        "note": _note(unfinished(summaries)),
-        "facts": _facts_html(facts(results[0], options or {})),
+        "notes": "\n".join(map(_note, (how_they_ended(summaries), who_decided(results)))),
+        "facts": _facts_html(facts(results[0], {**(options or {}), "version": f"trainyard {__version__}"})),
         "policies": _chips(results),
         "table": _table_html(summaries),
         "added": _added_html(results),
+        "tenants": tenants_html(summaries),
         "colours": _colours_css(),
         "css": _asset("report.css"),
         "data": script_json(payload(results)),
@@ -118,21 +124,13 @@ def _chips(results: Sequence[Result]) -> str:
 def _table_html(summaries: Sequence[Summary]) -> str:
     measures = [MEASURES[key] for key in TABLE_KEYS]
     best = {m.key: winners(summaries, m) for m in measures}
-    head = "".join(
-        f'<th scope="col" title="{escape(m.meaning)}"><button type="button">{escape(m.label)}</button></th>'
-        for m in measures
-    )
+    head = "".join(heading(m.label, m.meaning) for m in measures)
     rows = "\n".join(
         f'<tr><th scope="row" data-value="{i}">{_swatch(i)}{_breakable(str(summary["policy"]))}</th>'
-        + "".join(_cell(summary, m, i in best[m.key]) for m in measures)
+        + "".join(cell(number(summary, m.key), m, i in best[m.key]) for m in measures)
         + "</tr>"
         for i, summary in enumerate(summaries)
     )
-    first = '<th scope="col" title="in the order given"><button type="button">policy</button></th>'
-    return f"<thead><tr>{first}{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>"
-
-
-def _cell(summary: Summary, measure: Measure, best: bool) -> str:
-    value = number(summary, measure.key)
-    mark = ' class="best"' if best else ""
-    return f'<td data-value="{value!r}"{mark}>{escape(measure.show(value))}</td>'
+    return (
+        f"<thead><tr>{heading('policy', 'in the order given')}{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>"
+    )

@@ -34,9 +34,14 @@ MEASURES: dict[str, Measure] = {
         Measure(
             SPEEDUP, "x vs first", "average JCT of the first policy / that of this one", units.times, "high"
         ),
-        Measure("median_jct_s", "median JCT", "half of the jobs completed within this time", units.duration),
-        Measure("p95_jct_s", "p95 JCT", "95% of the jobs completed within this time", units.duration),
-        Measure("p99_jct_s", "p99 JCT", "99% of the jobs completed within this time", units.duration),
+        Measure(
+            "median_jct_s",
+            "median JCT",
+            "half of the jobs that ended did so within this time",
+            units.duration,
+        ),
+        Measure("p95_jct_s", "p95 JCT", "95% of the jobs that ended did so within this time", units.duration),
+        Measure("p99_jct_s", "p99 JCT", "99% of the jobs that ended did so within this time", units.duration),
         Measure("avg_queue_s", "avg queue", "average wait before the first start", units.duration),
         Measure("makespan_s", "makespan", "last finish - first arrival", units.duration),
         Measure(

@@ -273,8 +273,8 @@
     document.querySelector("button[value=tenant]").hidden = data.gantt.tenants.length < 2;
   }
 
-  function wireTable() {
-    const table = element("numbers"), heads = [...table.tHead.rows[0].cells], body = table.tBodies[0];
+  function wireTable(table) {
+    const heads = [...[...table.tHead.rows].pop().cells], body = table.tBodies[0];
     heads.forEach((head, column) => head.addEventListener("click", () => {
       const up = head.getAttribute("aria-sort") !== "ascending";
       heads.forEach((other) => other.removeAttribute("aria-sort"));
@@ -286,7 +286,7 @@
     }));
   }
 
-  wireTable();
+  document.querySelectorAll("table.sorts").forEach(wireTable);
   wireGantt();
   wirePicks();
   wireChips();

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from trainyard.report import units
 from trainyard.report.measures import FALLBACK_SHARE, MEASURES, Summary, number, winners, with_speedup
+from trainyard.report.outcomes import counted, others
 from trainyard.report.papers import papers
 
 GAP = 2  # blanks between columns
@@ -138,9 +139,9 @@ def summary_table(summary: Summary) -> Table:
     table.add_column(no_wrap=True, style="bold")
     table.add_column(no_wrap=True, justify="right")
     table.add_column(style="dim")
-    done, jobs = number(summary, "completed"), number(summary, "jobs")
+    done, jobs = counted(summary).get("done", 0), number(summary, "jobs")
     table.add_row("policy", Text(str(summary.get("policy", ""))), "")
-    table.add_row("completed", f"{units.count(done)} of {units.count(jobs)}", "jobs")
+    table.add_row("jobs done", f"{units.count(done)} of {units.count(jobs)}", others(summary))
     for measure in MEASURES.values():
         if measure.key in summary:
             table.add_row(measure.label, measure.show(number(summary, measure.key)), measure.meaning)

@@ -76,6 +76,12 @@ def count(value: float) -> str:
     return f"{value:,.0f}"
 
 
+def hours(seconds: float) -> str:
+    """Return a span in hours, without the unit: 0.25, 7.50, 1,204, 12.3M."""
+    value = seconds / HOUR
+    return count(value) if value > 10 else short(value)
+
+
 def times(value: float) -> str:
     """Return a ratio: 2.31x."""
     return f"{short(value)}x" if math.isfinite(value) else MISSING

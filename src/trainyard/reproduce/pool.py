@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from typing import TypeVar
+
+from trainyard.sim.workers import Workers
 
 Task = TypeVar("Task")
 Answer = TypeVar("Answer")
@@ -16,13 +18,9 @@ def in_parallel(
 ) -> dict[Task, Answer]:
     """Do every task once, in the given order, and tell how many are done."""
     answers: dict[Task, Answer] = {}
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
+    with Workers(os.cpu_count()) as pool:
         futures = {pool.submit(work, task): task for task in dict.fromkeys(tasks)}
-        try:
-            for future in as_completed(futures):
-                answers[futures[future]] = future.result()
-                tell(len(answers))
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+        for future in as_completed(futures):
+            answers[futures[future]] = future.result()
+            tell(len(answers))
     return answers

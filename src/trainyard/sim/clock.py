@@ -249,7 +249,7 @@ class Simulator:
                 self._pushed = pushed = self._pushed + 1
                 heappush(self._heap, (do[4], FINISH, pushed, record, record.start))
             elif what == ENDED:
-                self._recorder.tell(record, do[3], do[4])
+                self._recorder.tell(record, do[2], do[3], do[4])
                 if self._watcher is not None:
                     self._watcher.ended(ended(*do[1:]))
             elif what == DECIDE_AT:

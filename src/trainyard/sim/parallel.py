@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor, wait
+from concurrent.futures import wait
 from multiprocessing.queues import SimpleQueue
 from typing import Any
 
@@ -16,6 +16,7 @@ from trainyard.policy.policy import Policy
 from trainyard.sim.clock import Simulator
 from trainyard.sim.failures import Failure
 from trainyard.sim.result import Result
+from trainyard.sim.workers import Workers
 
 REPORT_EVERY = 500  # finished jobs between two progress reports of a worker
 
@@ -36,7 +37,7 @@ def run_all(
     reports: SimpleQueue[tuple[int, int]] = multiprocessing.SimpleQueue()
     common = (cluster, jobs, options, failures, reports if progress else None)
     workers = min(len(policies), os.cpu_count() or 1)
-    with ProcessPoolExecutor(workers, initializer=_share, initargs=common) as pool:
+    with Workers(workers, _share, common) as pool:
         futures = [pool.submit(_run, i, policy) for i, policy in enumerate(policies)]
         while progress and wait(futures, timeout=0.1).not_done:
             while not reports.empty():

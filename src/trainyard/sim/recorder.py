@@ -16,10 +16,15 @@ from trainyard.model.arrays import Floats, Ints
 from trainyard.model.job import Job
 from trainyard.policy.policy import Policy
 from trainyard.policy.stages import FALLBACK
-from trainyard.sim.result import Outcomes, Timeline
+from trainyard.sim.result import ENDS, UNFINISHED, Outcomes, Timeline
+from trainyard.state.lifecycle import State
 from trainyard.state.record import Record
 from trainyard.state.snapshot import Snapshot
 
+# How a job ended, as a number that fits into a column; what is not over has the last of them.
+DONE = State.DONE
+NUMBERS = {State(end): float(number) for number, end in enumerate(ENDS) if end != UNFINISHED}
+NOT_OVER = float(ENDS.index(UNFINISHED))
 PACKED = 1024  # jobs that end until somebody looks whether to pack
 CELLS = 16_384  # that are packed together
 
@@ -79,16 +84,17 @@ class Recorder:
     def __init__(self) -> None:
         self.ended = 0  # jobs
         self.levels = Columns(4)
-        self._told = Columns(8)
+        self._told = Columns(9)
         self._tell = self._told.extend
 
-    def tell(self, record: Record, finish_s: float, fair_s: float) -> None:
+    def tell(self, record: Record, end: State, finish_s: float, fair_s: float) -> None:
         """Keep what Outcomes needs of a job, after its place in the order of submission."""
         start_s = record.first_start_s
         if start_s is None:
             start_s = math.nan
         gpu_s, restarts, preemptions = record.attained, record.restarts, record.preemptions
-        self._tell((record.seq, start_s, finish_s, record.ideal_s, fair_s, gpu_s, restarts, preemptions))
+        how = 0.0 if end is DONE else NUMBERS[end]
+        self._tell((record.seq, start_s, finish_s, record.ideal_s, fair_s, gpu_s, restarts, preemptions, how))
         self.ended = ended = self.ended + 1
         if not ended % PACKED:
             self._told.pack()
@@ -98,7 +104,7 @@ class Recorder:
         """Keep the same of a job that is not over."""
         start_s = math.nan if record.first_start_s is None else record.first_start_s
         gpu_s, counts = record.attained_gpu_s(end_s), (record.restarts, record.preemptions)
-        self._tell((record.seq, start_s, math.nan, record.ideal_s, math.nan, gpu_s, *counts))
+        self._tell((record.seq, start_s, math.nan, record.ideal_s, math.nan, gpu_s, *counts, NOT_OVER))
 
     def finishes(self) -> tuple[Floats, Ints]:
         """Return when jobs ended, and their places in the order of submission."""
@@ -113,11 +119,12 @@ class Recorder:
 
     def outcomes(self, jobs: Sequence[Job]) -> Outcomes:
         """Gather what became of every job, in order of arrival."""
-        told: Floats = np.full((7, len(jobs)), math.nan)  # as of jobs that have not even come
+        told: Floats = np.full((8, len(jobs)), math.nan)  # as of jobs that have not even come
         told[4:] = 0.0
+        told[7] = NOT_OVER
         rows = self._told.rows()
         told[:, rows[:, 0].astype(np.int64) - 1] = rows[:, 1:].T
-        start_s, finish_s, ideal_s, fair_s, gpu_s, restarts, preemptions = told
+        start_s, finish_s, ideal_s, fair_s, gpu_s, restarts, preemptions, ends = told
         return Outcomes(
             [job.job_id for job in jobs],
             [job.tenant for job in jobs],
@@ -130,4 +137,6 @@ class Recorder:
             gpu_s,
             restarts.astype(np.int64),
             preemptions.astype(np.int64),
+            [job.model for job in jobs],
+            [ENDS[number] for number in ends.astype(np.int64).tolist()],
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
@@ -12,6 +11,11 @@ from trainyard.core.story import Change, Story
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.cluster import Cluster
 from trainyard.model.fairness import jain
+from trainyard.sim.segments import Segment, segments
+from trainyard.sim.tenants import by_tenant
+
+UNFINISHED = "unfinished"
+ENDS = ("done", "failed", "cancelled", UNFINISHED)  # how it may stand with a job when the run is over
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,8 @@ class Outcomes:
     gpu_s: Floats
     restarts: Ints
     preemptions: Ints
+    model: list[str]
+    outcome: list[str]  # one of ENDS
 
     @property
     def jct_s(self) -> Floats:
@@ -40,6 +46,11 @@ class Outcomes:
         """Time before the first start."""
         return self.start_s - self.arrival_s
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many jobs ended how."""
+        return {end: self.outcome.count(end) for end in ENDS}
+
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
@@ -49,16 +60,6 @@ class Timeline:
     waiting: Ints
     running: Ints
     gpus: Ints
-
-
-class Segment(NamedTuple):
-    """A stretch of time in which a job held GPUs of one node."""
-
-    job_id: str
-    node: str
-    gpus: int
-    start_s: float
-    end_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,30 +82,12 @@ class Result:
 
     def segments(self) -> Iterator[Segment]:
         """Yield who held which GPUs when, by end of the stretch."""
-        return segments(self.story, self.end_s)
+        gpus = {node.node_id: node.gpus for node in self.cluster.nodes}
+        return segments(self.story, gpus, self.end_s)
 
     def summary(self) -> dict[str, object]:
         """Return the summary's keys, in the order of `simulate --json`."""
         return summarise(self)
-
-
-def segments(story: Story, end_s: float) -> Iterator[Segment]:
-    """Turn the starts and stops of a story into stretches of held GPUs."""
-    open_: dict[str, Change] = {}
-
-    def close(began: Change, until: float) -> Iterator[Segment]:
-        if began.allocation is not None and until > began.time_s:
-            for share in began.allocation.shares:
-                yield Segment(began.job_id, share.node, share.gpus, began.time_s, until)
-
-    for change in story:
-        began = open_.pop(change.job_id, None)
-        if began is not None:
-            yield from close(began, change.time_s)
-        if change.allocation is not None:
-            open_[change.job_id] = change
-    for began in open_.values():
-        yield from close(began, end_s)
 
 
 def _percentiles(values: Floats, *points: float) -> list[float]:
@@ -116,7 +99,7 @@ def _percentiles(values: Floats, *points: float) -> list[float]:
 
 
 def summarise(result: Result) -> dict[str, object]:
-    """Compute the summary of one run."""
+    """Compute the summary of one run: completion times are those of all jobs that ended, however they did."""
     o = result.outcomes
     done = np.isfinite(o.finish_s)
     jct = o.jct_s[done]
@@ -147,4 +130,6 @@ def summarise(result: Result) -> dict[str, object]:
         "finish_time_fairness_max": float(fairness.max()) if jct.size else float("nan"),
         "jain_index": float(jain(fairness)),
         "fallback_share": sum(result.left_to.values()) / max(result.decision_ms.size, 1),
+        "outcomes": o.counts,
+        "tenants": by_tenant(o.tenant, o.jct_s, o.queue_s, o.gpu_s),
     }

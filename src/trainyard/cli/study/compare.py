@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 
 @o.with_run
 def compare(
-    run: Callable[[], o.Run],
+    run: partial[o.Run],
     policies: Annotated[str, typer.Option(help="Policies, separated by commas.", metavar="P1,P2,...")],
     out: o.Out = None,
     json_: o.Json = False,
 ) -> None:
     """Simulate several policies in parallel and print them in one table."""
+    from trainyard.cli.made_with import made_with
     from trainyard.cli.output import progress_bars, require_plots, write_comparison
     from trainyard.files.output import out_dir
     from trainyard.policy.grammar import parse_policies
@@ -34,7 +35,7 @@ def compare(
     with out_dir(out) if out is not None else nullcontext() as directory:
         with progress_bars([p.name for p in chosen], len(jobs)) as bars:
             results = run_all(cluster, jobs, chosen, rules, failures, bars)
-        report = write_comparison(directory, results) if directory is not None else None
+        report = None if directory is None else write_comparison(directory, results, made_with(run))
     _show(results, json_)
     if report is not None:
         typer.echo(f"Report: {report}", err=json_)
@@ -51,10 +52,15 @@ def _show(results: list[Result], json_: bool) -> None:
         from rich.console import Console
 
         from trainyard.report.added import added_table
+        from trainyard.report.outcomes import how_they_ended
         from trainyard.report.table import comparison_table
+        from trainyard.report.tenants import tenant_table
 
         console = Console()
         console.print(comparison_table(summaries, width=console.width))
-        if (gains := added_table(results)) is not None:
-            console.print()
-            console.print(gains)
+        if ended := how_they_ended(summaries):
+            typer.echo(ended)
+        for table in (tenant_table(summaries, width=console.width), added_table(results)):
+            if table is not None:
+                console.print()
+                console.print(table)

@@ -68,8 +68,13 @@ def simulate(
 
         from trainyard.report.fallback import fallback
         from trainyard.report.table import summary_table
+        from trainyard.report.tenants import tenant_table
 
-        Console().print(summary_table(result.summary()))
+        console, summary = Console(), result.summary()
+        console.print(summary_table(summary))
+        if (tenants := tenant_table([summary], width=console.width)) is not None:
+            console.print()
+            console.print(tenants)
         if left := fallback(result):
             typer.echo(left)
         if online is not None:
