@@ -2,8 +2,9 @@
 
 Jobs, kills, failures, drains, reservations, changes of policy; late, lost, doubled and unknown events, at
 random from a seed. After every event the books are worked out anew and compared. In the end the log is
-replayed: state and answers must be the same, to the last byte. Now and then a fork and a yard that was written
-down and read again have to decide the same. The exit code is 1 if anything differs; what is printed repeats it.
+replayed: state and answers must be the same, to the last byte. Now and then a fork, and a yard that was
+written down and read again, have to decide the same. The exit code is 1 if anything differs; what is printed
+repeats it.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ ALSO = (
     "las+doubling+tune",
     "srtf+smd",
     "srtf+dl2",
-    "fifo(fill=greedy)+optimus+random",
+    "fifo(fill=greedy)+optimus+random+greedy",
 )
 
 
@@ -104,9 +105,7 @@ def main() -> int:
         seen.update(record["event"] for record in chaos.log)
         if lives % 100 == 0:
             print(f"{events:,} events, {wrong} lives went wrong, {perf_counter() - began:.0f} s", flush=True)
-    print(
-        f"{lives:,} lives of {len(named)} policies, {events:,} events ({ignored:,} ignored), {wrong} went wrong"
-    )
+    print(f"{lives:,} lives of {len(named)} policies, {events:,} events, {ignored:,} ignored: {wrong} bad")
     print(", ".join(f"{name} {count:,}" for name, count in seen.most_common()))
     return int(wrong > 0)
 

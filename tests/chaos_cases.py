@@ -320,7 +320,7 @@ class Chaos:
             self.joined += 1
             node = Node(f"m{self.joined}", ("V", "K", "X")[number % 3], 1 + number % 6, 8.0, 100.0)
         else:
-            node = self.yard.cluster.nodes[0]
+            node = self.yard.cluster.nodes[number % 2]
         self.tell(NodeJoined(self.now_s, node))
 
     def leave(self, number: int) -> None:

@@ -23,8 +23,9 @@ def changed_job(job: Job, changes: Mapping[str, float | int | None]) -> Job:
             raise InputError(f"'{name}' of job {job.job_id} cannot be {value}")
     if not job.elastic and {"min_gpus", "max_gpus"} & set(changes):
         raise InputError(f"job {job.job_id} is not elastic: it runs with {job.gpus} GPUs or not at all")
-    terms = {name: value for name, value in changes.items() if name in OF_TERMS}
-    others = {name: value for name, value in changes.items() if name not in OF_TERMS}
+    given = {n: float(v) if n.endswith("_s") and v is not None else v for n, v in changes.items()}
+    terms = {name: value for name, value in given.items() if name in OF_TERMS}
+    others = {name: value for name, value in given.items() if name not in OF_TERMS}
     if any(value is None or value < 0 for value in terms.values()):
         raise InputError(f"'{next(iter(terms))}' of job {job.job_id} must be 0 or more")
     made = replace(job, **others)  # type: ignore[arg-type]

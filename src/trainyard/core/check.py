@@ -26,7 +26,7 @@ def check_plan(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) -> 
             _give(snapshot, before, room)
         if allocation is not None:
             _take(snapshot, record.job, allocation, room)
-            _allow(snapshot, record, allocation, before)
+            _allow(snapshot, record, allocation)
     for at, (gpus, cpus, memory_gb) in room.items():
         if gpus < 0 or cpus < -CPUS_GB or memory_gb < -CPUS_GB:
             raise _over_allocated(snapshot.nodes.ids[at], room[at])
@@ -92,18 +92,14 @@ def plain_turns(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) ->
     return (stops, starts) if min(left.values(), default=0) >= 0 else None
 
 
-def _allow(snapshot: Snapshot, record: Record, after: Allocation, before: Allocation | None) -> None:
+def _allow(snapshot: Snapshot, record: Record, after: Allocation) -> None:
     """Refuse an allocation with which the job would never end, or on nodes that it may not begin to use."""
     job = record.job
     if job.profile is not None and not snapshot.speed.rate(job, after) > 0:
         where = ", ".join(f"{share.gpus} GPUs of {share.node}" for share in after.shares)
         raise InputError(f"job {job.job_id}: its profile gives 0 samples/s on {where}; it would never end")
-    shut = snapshot.shut_to(record)
-    if shut:
-        index, had = snapshot.nodes.index, {} if before is None else dict(before.workers)
-        for node, gpus in after.workers:
-            if shut >> index[node] & 1 and gpus > had.get(node, 0):
-                raise PlanError(f"job {job.job_id} may not begin to use node {node}")
+    if node := snapshot.intrudes(record, after):
+        raise PlanError(f"job {job.job_id} may not begin to use node {node}")
 
 
 Left = dict[int, list[float]]  # node -> GPUs, CPUs and GB of memory that are left of it

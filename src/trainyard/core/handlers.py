@@ -264,6 +264,8 @@ def _node(yard: Yard, name: str, *, away: bool = False) -> str:
 
 def _joined(yard: Yard, event: NodeJoined, now: float) -> None:
     node = event.node
+    if nodes.RETIRED in node.node_id:
+        raise MootError(f"{nodes.RETIRED} in the name of a node is for nodes that left")
     if node.node_id in yard.nodes.index and node.node_id not in yard.conditions.away:
         raise MootError(f"node {node.node_id} is here already")
     if node.node_id in yard.nodes.index:

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from trainyard.core.yard import Yard
 
 
+RETIRED = "~"  # in the name of a node that left and came back as another one
+
+
 @dataclass(slots=True)
 class Conditions:
     """What is the matter with nodes, by name."""
@@ -169,10 +172,12 @@ def join(yard: Yard, node: Node, now: float) -> None:
     conditions, at = yard.conditions, yard.nodes.index.get(node.node_id)
     if at is not None and yard.cluster.nodes[at] != node:
         nodes = list(yard.cluster.nodes)
-        retired = f"{node.node_id}~{len(nodes)}"
+        retired = f"{node.node_id}{RETIRED}{len(nodes)}"
         nodes[at] = replace(nodes[at], node_id=retired)
         yard.cluster = replace(yard.cluster, nodes=tuple(nodes))
         conditions.away.add(retired)
+        if node.node_id in conditions.broken:
+            conditions.broken[retired] = conditions.broken.pop(node.node_id)
         conditions.closed.add(retired)
         yard.counted[retired] = yard.counted.pop(node.node_id, 0)
         at = None
@@ -180,7 +185,6 @@ def join(yard: Yard, node: Node, now: float) -> None:
     conditions.down.discard(node.node_id)
     if at is None:
         conditions.closed.discard(node.node_id)
-        conditions.broken.pop(node.node_id, None)
         _append(yard, node)
     yard.all_gpus = sum(n.gpus for n in yard.cluster.nodes if n.node_id not in conditions.away)
     reopen(yard, node.node_id, now)

@@ -129,6 +129,16 @@ class Draft:
                 self._add(job_id, allocation, -1)
                 self._room.plain &= self.view.nodes.is_proportional(allocation)
 
+    def trespasses(self) -> bool:
+        """Whether a job would begin to use a node that it may not."""
+        view = self.view
+        if view.bars is None and not isinstance(view.free, PartlyClosed):
+            return False
+        return any(
+            allocation is not None and view.intrudes(view.table.of[job_id], allocation)
+            for job_id, allocation in self.changes.items()
+        )
+
     def close(self) -> dict[str, Allocation | None]:
         """Return the changes, and the room as it was."""
         changes = self.changes

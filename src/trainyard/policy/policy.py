@@ -78,8 +78,8 @@ class Policy:
         draft, why = Draft(self.tune.ground(snapshot) if self._grounds else snapshot, explain), NOBODY_ASKED
         try:
             notes = self._choose(draft)
-            for stage in self._improvers:
-                stage.improve(snapshot, draft)
+            if self._improvers:
+                self._improve(snapshot, draft)
             if explain:
                 why = reasons(self, draft)
         finally:
@@ -87,6 +87,14 @@ class Policy:
         if self._wakes:
             return Plan(changes, min([wake_s(snapshot, changes) for wake_s in self._wakes]), notes, why)
         return new_tuple(Plan, (changes, inf, notes, why)) if changes or notes or why else UNCHANGED
+
+    def _improve(self, snapshot: Snapshot, draft: Draft) -> None:
+        """Let stages change the draft, as long as they leave alone the nodes that jobs may not begin to use."""
+        found = draft.changes.copy()
+        for stage in self._improvers:
+            stage.improve(snapshot, draft)
+        if draft.trespasses():
+            draft.rewrite(found)
 
     def ranked(self, snapshot: Snapshot) -> Ints:
         """Return the rows that shapes are chosen for, first come first."""

@@ -65,6 +65,17 @@ class Snapshot:
         """A number that rises whenever anything about a job or a node changes."""
         return self.table.changed.version + self.node_events
 
+    def intrudes(self, record: Record, after: Allocation) -> str:
+        """Return a node that a job may not begin to use, but would; "" if there is none."""
+        shut = self.shut_to(record)
+        if shut:
+            before = self.target.get(record.job_id)
+            index, had = self.nodes.index, {} if before is None else dict(before.workers)
+            for node, gpus in after.workers:
+                if shut >> index[node] & 1 and gpus > had.get(node, 0):
+                    return node
+        return ""
+
     def shut_to(self, record: Record) -> int:
         """Return the nodes, as a bit mask, that a job may not begin to use."""
         mask = 0 if self.bars is None else self.bars.of(record, self.now_s)
