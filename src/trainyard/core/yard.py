@@ -74,6 +74,7 @@ class Yard(Carrier):
         self.speed = speed or SpeedModel(cluster)
         self.story = Story()
         self.table = JobTable()
+        self.table.bound = int(any(tenant.bound for tenant in cluster.tenants.values()))
         self.records = self.table.of
         self.target: dict[str, Allocation] = {}  # by job; shared with the snapshot
         self.waiting = Queue()
