@@ -22,6 +22,7 @@ from trainyard.state.jobs import Column, JobTable
 from trainyard.state.queue import Queue
 from trainyard.state.room import Room
 from trainyard.state.seen import Ran, Seen
+from trainyard.state.usage import Usage
 
 C = Column
 
@@ -47,6 +48,7 @@ class Snapshot:
     said: Mapping[str, Any] = field(default_factory=dict)  # notes of the last plan that had any
     # What stages keep between decisions to be quicker; without it they decide the same.
     caches: dict[object, Any] = field(default_factory=dict)
+    usage: Usage | None = None  # of tenants and users, where somebody keeps count
     up_gpus: int = field(init=False)  # GPUs of all nodes that are up
 
     def __post_init__(self) -> None:
@@ -74,6 +76,7 @@ class Snapshot:
             target=self.target.copy(),
             free=self.free.copy(),
             caches={},
+            usage=None if self.usage is None else self.usage.copy(),
         )
 
     def remaining_samples(self) -> Floats:
