@@ -104,8 +104,8 @@ class Yard(Carrier):
             Sensitivity(cluster, self.speed),
             rules=self.rules,
         )
-        if half_life_s is not None or cluster.tenants:
-            self._view.usage = Usage(half_life_s or WEEK_S)
+        counts = half_life_s is not None or cluster.tenants
+        self.usage = self._view.usage = Usage(half_life_s or WEEK_S) if counts else None
         self._several_types = len(self.nodes.types) > 1
         self._special = 0  # running jobs with CPUs or memory of their own choice
         self._changed = self.table.changed.entries
@@ -117,11 +117,6 @@ class Yard(Carrier):
         self.out = []
         HANDLERS[type(event)](self, event)
         return as_objects(self.out)
-
-    @property
-    def usage(self) -> Usage | None:
-        """What tenants and users have used, where that is counted."""
-        return self._view.usage
 
     def snapshot(self, now_s: float) -> Snapshot:
         """Return what a policy sees at this moment; it shares its parts with the yard: fork it to keep it."""
@@ -158,7 +153,7 @@ class Yard(Carrier):
         view, target = self._view, books["target"]
         self._met, self._met_at, view.said = books["met"], now_s, books["said"]
         if "usage" in books:
-            view.usage = restored_usage(books["usage"])
+            self.usage = view.usage = restored_usage(books["usage"])
         if "version" in books:
             self.table.go_on_at(int(books["version"]) - view.node_events)
         self.free.cpus[:], self.free.memory_gb[:] = books["free_cpus"], books["free_memory_gb"]
@@ -386,8 +381,8 @@ class Yard(Carrier):
             self.table.resized -= 1
         record.given = 0
         self._changed.append(record)
-        if self._view.usage is not None:
-            self._view.usage.change(record.job, now, -given)
+        if self.usage is not None:
+            self.usage.change(record.job, now, -given)
         if self._several_types:
             record.see().held(self.nodes.workers_by_type(allocation), spent)
 
@@ -401,8 +396,8 @@ class Yard(Carrier):
             self.free.plain = False
         if given != record.gpus:
             self.table.resized += 1
-        if self._view.usage is not None:
-            self._view.usage.change(record.job, now, given)
+        if self.usage is not None:
+            self.usage.change(record.job, now, given)
         record.given_since = now
         self._changed.append(record)
 
