@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from conftest import PROFILES
+from profile_cases import PROFILES
 from trainyard.core.ends import ENDS
 from trainyard.core.events import (
     DecisionDue,
@@ -48,7 +48,7 @@ from trainyard.model.cluster import Cluster, GpuType, Node
 from trainyard.model.job import Job
 from trainyard.model.reservation import Reservation
 from trainyard.model.rules import Rules
-from trainyard.model.terms import Terms
+from trainyard.model.terms import Terms, When
 from trainyard.policy.grammar import parse_policy
 
 ONE = Cluster("one", tuple(Node(f"n{i}", "V", 4, 12.0, 240.0) for i in range(4)))
@@ -112,7 +112,7 @@ class Chaos:
     @staticmethod
     def find(name: str) -> Any:
         """Find a policy by its name."""
-        return parse_policy(name).decide
+        return parse_policy(name)
 
     def step(self, kind: str, number: int) -> None:
         """Take one step; the books are in order after it."""
@@ -156,14 +156,15 @@ class Chaos:
         """A job comes: with or without a profile, terms, a tenant, others to wait for."""
         self.submitted += 1
         profile, work = PROFILES[number % 4], LENGTHS[number // 4 % len(LENGTHS)]
-        amount = {"duration_s": work} if profile is None else {"samples": 2000.0 * work}
+        amount: dict[str, Any] = {"duration_s": work} if profile is None else {"samples": 2000.0 * work}
         gpus = SIZES[number % len(SIZES)]
         more: dict[str, Any] = {"tenant": ("", "a", "b")[number % 3], "checkpoint_s": 60.0}
         if number % 5 == 0:
             more |= {"min_gpus": 1, "max_gpus": gpus + 3}
         if number % 2:
             others = [f"j{self.submitted - k}" for k in (1, 3) if number % 11 == k]
-            after = dict.fromkeys(others, ("ok", "any", "failed")[number % 3])
+            ways: tuple[When, ...] = ("ok", "any", "failed")
+            after = dict.fromkeys(others, ways[number % 3])
             limits = (5.0, 50.0, float("inf"), float("inf"))
             more["terms"] = Terms(
                 number % 3, (9,), limits[number % 4], limits[number // 2 % 4], after, number % 17 == 0

@@ -15,7 +15,9 @@ from trainyard.policy.types.by_type import ByType
 # Stages that do more than one thing, or that need other numbers to matter in a small workload.
 WAYS: dict[str, tuple[str, ...]] = {
     "fifo": ("fifo", "fifo(fill=greedy)", "fifo(fill=easy)"),
-    "sjf": ("sjf", "sjf(fill=easy)"),
+    "sjf": ("sjf", "sjf(fill=easy)", "sjf(fairshare=0.5)"),
+    "srtf": ("srtf", "srtf(fairshare=0.5,half_life_s=60)"),
+    "fairshare": ("fairshare(half_life_s=60,slice_s=20)",),
     "las": ("las", "las(threshold_gpu_s=50:400)"),
     "tiresias": ("tiresias(threshold_gpu_s=100)",),
     "doubling": ("doubling", "doubling(mode=explore,explore_s=20)"),
@@ -41,6 +43,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "explore_s": ("5", "20"),
     "fair": ("1.2", "2"),
     "gamma": ("0", "1"),
+    "half_life_s": ("50", "1000"),
     "inertia": ("0", "2"),
     "k": ("1", "2"),
     "p": ("-0.2", "-2"),
@@ -49,6 +52,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "queues": ("2", "3"),
     "round_s": ("7", "30", "60"),
     "samples": ("4", "16"),
+    "slice_s": ("10", "60"),
     "threshold_gpu_s": ("30", "50:400"),
     "threshold_s": ("20", "30:90"),
     "weights": ("paper", "philly"),

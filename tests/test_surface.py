@@ -19,7 +19,7 @@ CLASSES = [
     "Allocation", "BatchEnv", "Chosen", "Cluster", "Draft", "Failure", "GpuType", "InputError", "Job",
     "JobView", "Node", "Order", "Place", "Plan", "PlanError", "Policy", "Profile", "RandomFailures",
     "Request", "Result", "Sample", "Scenario", "ScoreOrder", "Shape", "Shapes", "Share", "Size", "Snapshot",
-    "SpeedModel", "Sync", "TrainyardError", "Tune", "ZooEntry",
+    "SpeedModel", "Sync", "Tenant", "TrainyardError", "Tune", "ZooEntry",
 ]  # fmt: skip
 RULES = "round_s restart_s start_s seed until_s"
 FUNCTIONS = {

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from trainyard.model.profile import Profile, Sync
     from trainyard.model.shape import Shape
     from trainyard.model.speed import SpeedModel
+    from trainyard.model.tenant import Tenant
     from trainyard.model.zoo import ZooEntry, zoo, zoo_profile
     from trainyard.policy.draft import Draft
     from trainyard.policy.grammar import parse_policy
@@ -68,6 +69,7 @@ _HOME = {
     "Snapshot": "state.snapshot",
     "SpeedModel": "model.speed",
     "Sync": "model.profile",
+    "Tenant": "model.tenant",
     "TrainyardError": "errors",
     "Tune": "policy.stages",
     "ZooEntry": "model.zoo",
@@ -122,6 +124,7 @@ __all__ = [
     "Snapshot",
     "SpeedModel",
     "Sync",
+    "Tenant",
     "TrainyardError",
     "Tune",
     "ZooEntry",

@@ -63,7 +63,7 @@ def test_ties_in_arrival_keep_file_order(tmp_path):
     [
         f"\ufeff{HEADER}\r\n{ROW}\r\n",
         f"{HEADER}\n\n{ROW}\n\n",
-        "user, job_id ,arrival_s,gpus,duration_s,\nme, a ,0.0,1.0,5,\n",
+        "owner, job_id ,arrival_s,gpus,duration_s,\nme, a ,0.0,1.0,5,\n",
         gzip.compress(f"{HEADER}\n{ROW}".encode()),
         '{"job_id": "a", "arrival_s": 0, "gpus": 1, "duration_s": 5, "tenant": null, "note": []}\n\n',
         gzip.compress(b'{"job_id": "a", "arrival_s": 0, "gpus": 1, "duration_s": 5, "model": ""}'),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from trainyard.core.check_admitted import check_admitted
 from trainyard.errors import InputError, PlanError
 from trainyard.model.allocation import Allocation
 from trainyard.model.job import Job
@@ -30,6 +31,8 @@ def check_plan(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) -> 
     for at, (gpus, cpus, memory_gb) in room.items():
         if gpus < 0 or cpus < -CPUS_GB or memory_gb < -CPUS_GB:
             raise _over_allocated(snapshot.nodes.ids[at], room[at])
+    if snapshot.table.bound:
+        check_admitted(snapshot, changes)
 
 
 def plain_start(snapshot: Snapshot, record: Record, allocation: Allocation) -> bool:
@@ -47,6 +50,7 @@ def plain_start(snapshot: Snapshot, record: Record, allocation: Allocation) -> b
         and plain[0][1] == record.gpus <= snapshot.free.gpus[plain[0][0]]
         and snapshot.free.plain
         and not record.job.particular
+        and not snapshot.table.bound
     )
 
 
@@ -59,7 +63,7 @@ def plain_turns(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) ->
     It is the common case, looked at more quickly: free GPUs say that there is room for their shares, too.
     """
     free, of, target = snapshot.free, snapshot.table.of, snapshot.target
-    if not free.plain or snapshot.bars is not None or isinstance(free, PartlyClosed):
+    if not free.plain or snapshot.table.bound or snapshot.bars is not None or isinstance(free, PartlyClosed):
         return None
     stops: list[Record] = []
     starts: list[tuple[Record, Allocation]] = []

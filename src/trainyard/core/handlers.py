@@ -366,7 +366,7 @@ def _policy_changed(yard: Yard, event: PolicyChanged, now: float) -> None:
     if yard.policies is None:
         raise MootError("no policy can be found by its name here")
     try:
-        yard.change_policy(yard.policies(event.name))
+        yard.change_policy(yard.policies(event.name), now)
     except TrainyardError as error:
         raise MootError(str(error)) from None
 

@@ -56,6 +56,8 @@ def restore(spec: SnapshotSpec) -> tuple[Yard, Replaceable]:
     for entry in arrived:
         yard.handle(JobSubmitted(entry.job.arrival_s, entry.job))
         _set_progress(yard, entry)
+        if yard.usage is not None:
+            yard.usage.change(entry.job, spec.now_s, 0, entry.attained_gpu_s)
     yard.handle(DecisionDue(spec.now_s))
     for job_id in given:
         yard.records[job_id].since = spec.now_s  # it has been running: no start is to be paid for

@@ -40,6 +40,7 @@ def snapshot_record(view: Snapshot) -> dict[str, Any]:
             "free_cpus": view.free.cpus,
             "free_memory_gb": view.free.memory_gb,
             "said": finite(view.said),
+            **({} if view.usage is None else {"usage": view.usage.record()}),
         },
     }
 

@@ -19,6 +19,8 @@ from trainyard.model.allocation import Allocation, Plan, Share
 from trainyard.model.cluster import Cluster, GpuType, Node, NodeTable
 from trainyard.model.rules import Rules
 from trainyard.model.tenant import Tenant
+from trainyard.policy.policy import Policy
+from trainyard.state import usage
 from trainyard.state.lifecycle import State
 from trainyard.state.record import NUMBERS, Record
 from trainyard.state.room import PartlyClosed, Room
@@ -28,7 +30,7 @@ from trainyard.state.trouble import Trouble
 
 VERSION = 1
 Decide = Callable[[Snapshot], Plan]
-Policies = Callable[[str], Decide]
+Policies = Callable[[str], Policy]
 # Of a yard and of its view, what is a number.
 COUNTS = (
     "all_gpus",
@@ -105,12 +107,11 @@ def state_of(yard: Yard) -> dict[str, Any]:
         },
         "seats": None if yard.seats is None else {j: dict(taken) for j, taken in yard.seats.of.items()},
         "said": finite(view.said),
+        "usage": None if view.usage is None else view.usage.record(),
     }
 
 
-def yard_of(
-    state: Mapping[str, Any], decide: Decide, policies: Callable[[str], Decide] | None = None
-) -> Yard:
+def yard_of(state: Mapping[str, Any], decide: Decide, policies: Policies | None = None) -> Yard:
     """Return the yard that a state was taken of."""
     if state.get("v") != VERSION:
         raise InputError(f"the state is of version {state.get('v')!r}; this is version {VERSION}")
@@ -131,6 +132,7 @@ def yard_of(
     for name in LOOKS:
         setattr(yard.view, name, state["looks"][name])
     yard.view.said = state["said"]
+    yard.view.usage = None if state["usage"] is None else usage.restored(state["usage"])
     yard.look_at(yard.view)
     return yard
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 
 from trainyard.core.yard import Yard
@@ -10,6 +12,7 @@ from trainyard.model.allocation import Allocation
 from trainyard.model.tolerance import CPUS_GB
 from trainyard.state.lifecycle import TERMINAL, WITH_PROCESSES, State
 from trainyard.state.room import PartlyClosed, Room
+from trainyard.state.usage import Name, names_of
 
 
 def _require(truth: object, what: str) -> None:
@@ -29,6 +32,7 @@ def validate(yard: Yard) -> None:
     _validate_states(yard)
     _validate_parked(yard)
     _validate_leaving(yard)
+    _validate_usage(yard)
     _validate_capacity(yard)
 
 
@@ -75,6 +79,16 @@ def _validate_states(yard: Yard) -> None:
             _require(
                 record.job.least_gpus <= target.gpus <= record.job.most_gpus, f"gang of {job_id} is whole"
             )
+
+
+def _validate_usage(yard: Yard) -> None:
+    usage, held = yard.usage, Counter[Name]()
+    if usage is None:
+        return
+    for record in yard.table.records:
+        held.update(dict.fromkeys(names_of(record.job), record.given))
+    for name, account in usage.accounts.items():
+        _require(account.gpus == held[name] and account.gpu_s >= 0, f"usage of {'/'.join(name)}")
 
 
 def _validate_capacity(yard: Yard) -> None:

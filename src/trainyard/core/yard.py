@@ -35,6 +35,7 @@ from trainyard.model.cluster import Cluster, NodeTable
 from trainyard.model.job import Job
 from trainyard.model.rules import Rules
 from trainyard.model.speed import Sensitivity, SpeedModel
+from trainyard.policy.policy import Policy
 from trainyard.state.jobs import JobTable
 from trainyard.state.journal import KEPT
 from trainyard.state.lifecycle import AFTER, State
@@ -43,6 +44,8 @@ from trainyard.state.record import Record
 from trainyard.state.room import Room
 from trainyard.state.seen import restored
 from trainyard.state.snapshot import Snapshot
+from trainyard.state.usage import WEEK_S, Usage
+from trainyard.state.usage import restored as restored_usage
 
 if TYPE_CHECKING:
     from trainyard.files.schemas import BooksEntry
@@ -63,9 +66,10 @@ class Yard(Carrier):
         rules: Rules | None = None,
         speed: SpeedModel | None = None,
         *,
+        half_life_s: float | None = None,
         indices: bool = False,
         remember: int = 0,
-        policies: Callable[[str], Callable[[Snapshot], Plan]] | None = None,
+        policies: Callable[[str], Policy] | None = None,
     ) -> None:
         """Begin with an empty cluster.
 
@@ -78,6 +82,7 @@ class Yard(Carrier):
         self.speed = speed or SpeedModel(cluster)
         self.story = Story()
         self.table = JobTable()
+        self.table.bound = int(any(tenant.bound for tenant in cluster.tenants.values()))
         self.records = self.table.of
         self.target: dict[str, Allocation] = {}  # by job; shared with the snapshot
         self.waiting = Queue()
@@ -112,6 +117,8 @@ class Yard(Carrier):
             Sensitivity(cluster, self.speed),
             rules=self.rules,
         )
+        counts = half_life_s is not None or cluster.tenants
+        self.usage = self.view.usage = Usage(half_life_s or WEEK_S) if counts else None
         self.several_types = len(self.nodes.types) > 1
         self._special = 0  # running jobs with CPUs or memory of their own choice
         self._changed = self.table.changed.entries
@@ -137,6 +144,7 @@ class Yard(Carrier):
         """Make the parts of a snapshot one's own."""
         self.view, self.table, self.records = view, view.table, view.table.of
         self.waiting, self.target, self.free = view.waiting, view.target, view.free
+        self.usage = view.usage
         self._changed = view.table.changed.entries
 
     def adopt(self, record: Record, allocation: Allocation | None, seen: Mapping[str, Any]) -> None:
@@ -165,6 +173,8 @@ class Yard(Carrier):
         """Go on at a moment of an earlier life, after all its jobs were taken in."""
         view, target = self.view, books["target"]
         self._met, self._met_at, view.said = books["met"], now_s, books["said"]
+        if "usage" in books:
+            self.usage = view.usage = restored_usage(books["usage"])
         if "version" in books:
             self.table.go_on_at(int(books["version"]) - view.node_events)
         self.free.cpus[:], self.free.memory_gb[:] = books["free_cpus"], books["free_memory_gb"]
@@ -203,18 +213,24 @@ class Yard(Carrier):
 
     def replace_job(self, record: Record, job: Job) -> None:
         """A user changed a job."""
-        record.job = job
         if record.row >= 0:
-            self.table.replace(record)
+            self.table.replace(record, job)
+        else:
+            record.job = job
 
     def waiting_to_start(self) -> list[Record]:
         """Jobs that were given something and have no processes yet."""
         return [self.records[job_id] for job_id in self.pending if self.records[job_id].occupies is None]
 
-    def change_policy(self, decide: Callable[[Snapshot], Plan]) -> None:
+    def change_policy(self, policy: Policy, now: float) -> None:
         """Another policy decides from now on; what the last one said and kept is forgotten."""
-        self.decider, self.view.said = decide, {}
+        self.decider, self.view.said = policy.decide, {}
         self.view.caches.clear()
+        if policy.order.half_life_s is not None and self.usage is None:  # it is counted from now on
+            self.usage = self.view.usage = Usage(policy.order.half_life_s)
+            for job_id in self.target:
+                record = self.records[job_id]
+                self.usage.change(record.job, now, record.given)
 
     def finish(self, now: float, record: Record, state: State = DONE, cause: str = "ended by itself") -> None:
         """A job is over, well or badly, and nothing is left of its processes."""
@@ -395,6 +411,8 @@ class Yard(Carrier):
             self.table.resized -= 1
         record.given = 0
         self._changed.append(record)
+        if self.usage is not None:
+            self.usage.change(record.job, now, -given)
         if self.several_types:
             record.see().held(self.nodes.workers_by_type(allocation), spent)
         if self.conditions.closed:
@@ -412,6 +430,8 @@ class Yard(Carrier):
             self.free.plain = False
         if given != record.gpus:
             self.table.resized += 1
+        if self.usage is not None:
+            self.usage.change(record.job, now, given)
         record.given_since = now
         self._changed.append(record)
 

@@ -99,7 +99,7 @@ def _within(given: Mapping[str, Any], place: Position) -> tuple[int, ...]:
     """Return the sizes of a job that are within its range; what it asks for must be one of them."""
     gpus = given["gpus"]
     if gpus not in given["sizes"]:
-        raise place.error(f"gpus {gpus} is not one of the job's sizes; it must be", "sizes")
+        raise place.error(f"{gpus} is missing, but gpus is {gpus}; gpus must be one of the sizes", "sizes")
     least, most = given.get("min_gpus", gpus), given.get("max_gpus", gpus)
     return tuple(size for size in given["sizes"] if min(least, gpus) <= size <= max(most, gpus))
 

@@ -168,6 +168,26 @@ class RulesEntry(TypedDict, total=False):
 
 
 @with_config(CLOSED)
+class AccountEntry(TypedDict):
+    """What a tenant, or a user of one, has used."""
+
+    name: Annotated[
+        list[str], Field(min_length=1, max_length=2, description="a tenant, or a tenant and a user")
+    ]
+    gpu_s: AtLeastZero  # left at since_s of what it used
+    since_s: AtLeastZero
+    gpus: CountFrom0  # that it holds since then
+
+
+@with_config(CLOSED)
+class UsageEntry(TypedDict):
+    """Decayed usage."""
+
+    half_life_s: Duration
+    accounts: list[AccountEntry]
+
+
+@with_config(CLOSED)
 class BooksEntry(TypedDict):
     """What a run's snapshot has besides its jobs, so that nothing of the core's books is lost."""
 
@@ -178,6 +198,7 @@ class BooksEntry(TypedDict):
     free_cpus: list[Any]  # of each node, to the last bit
     free_memory_gb: list[Any]
     said: dict[str, Any]  # notes of the last plan
+    usage: NotRequired[UsageEntry]
 
 
 @with_config(CLOSED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-Kind = Literal["room", "place", "behind", "delay", "size"]
+Kind = Literal["room", "place", "behind", "delay", "size", "limit"]
 
 
 class Refusal(NamedTuple):
@@ -24,7 +24,7 @@ class Refusal(NamedTuple):
             return f"waits behind {self.head}: the order is strict"
         if self.kind == "delay":
             return f"would delay {self.head}, which comes first"
-        if self.kind == "size":
+        if self.kind in ("size", "limit"):
             return self.said
         what = f"{self.gpu_type} GPU".strip() + ("s" if self.needs != 1 else "")
         line = f"needs {self.needs} {what}; {self.free} {'is' if self.free == 1 else 'are'} free"

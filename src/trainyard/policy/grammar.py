@@ -9,11 +9,14 @@ from typing import Any, get_args, get_origin
 
 from trainyard.errors import InputError, did_you_mean
 from trainyard.policy.blame import Borrowed, stage_error
+from trainyard.policy.order.fairshare import FairShare
+from trainyard.policy.order.mixed import Mixed, mixed
 from trainyard.policy.parameters import bare, parameters_of
 from trainyard.policy.policy import Policy
 from trainyard.policy.registry import DEFAULTS, ENTRIES, PRESETS, STAGES, Entry, Stage
 from trainyard.policy.stages import Size
 
+FAIR_SHARE: dict[str, Any] = {"fairshare": float, "half_life_s": float}  # parameters of every order
 TERM = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:\(([^()]*)\))?\s*")
 
 
@@ -40,7 +43,7 @@ def parse_policy(text: str) -> Policy:
     for entry, given, written in _terms(text):
         made = _make(entry, given, text)
         if entry.origin:
-            origins.append((made, entry.origin))
+            origins.append((made.order if isinstance(made, Mixed) else made, entry.origin))
         for stage in entry.stages:
             if stage in stages:
                 both = f"'{named[stage]}' and '{written}' both fill the {stage} stage"
@@ -125,7 +128,9 @@ def _plugin(name: str, text: str) -> Entry:
 
 
 def _make(entry: Entry, given: str, text: str) -> Any:
-    known = parameters_of(entry.make)
+    own = parameters_of(entry.make)
+    fair = {} if "order" not in entry.stages or entry.make is FairShare else FAIR_SHARE
+    known = fair | own
     values: dict[str, Any] = {}
     for part in given.split(",") if given.strip() else ():
         key, equals, value = (piece.strip() for piece in part.partition("="))
@@ -139,7 +144,9 @@ def _make(entry: Entry, given: str, text: str) -> Any:
             raise InputError(f"{where}: parameter '{key}' is given twice; give it once")
         values[key] = _convert(value, known[key], f"{where}, parameter {key}")
     try:
-        return entry.make(**values)
+        mix = {name: values.pop(name) for name in fair.keys() & values.keys() - own.keys()}
+        made = entry.make(**values)
+        return mixed(made, **mix) if mix else made
     except InputError as error:
         raise InputError(f"policy '{text}', stage {entry.name}: {error}") from None
     except (Exception, SystemExit) as error:

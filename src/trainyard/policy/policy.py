@@ -2,7 +2,7 @@
 
 Every decision is made in four steps, whichever way is the quickest that the stages allow:
 
-1. rank      who goes first (order stage)
+1. rank      who goes first (order stage); where tenants, priorities or sizes matter, who is admitted
 2. shape     how big each job should be (size stage)
 3. choose    who of them runs, given what there is (`choose/`)
 4. realise   on which nodes (place stage), with how much CPU and memory (tune stage), as a draft
@@ -18,6 +18,7 @@ from typing import Any
 from trainyard.model.allocation import Plan
 from trainyard.model.arrays import Ints
 from trainyard.model.refusal import Refusal
+from trainyard.policy.choose.admitted_starts import start_admitted
 from trainyard.policy.choose.in_line import start_all, swap
 from trainyard.policy.choose.reasons import reasons
 from trainyard.policy.choose.reselect import Reselection
@@ -68,7 +69,7 @@ class Policy:
 
     def decide(self, snapshot: Snapshot, explain: bool = False) -> Plan:
         """Return what should run now, and why others wait if asked. Reads the snapshot, changes nothing."""
-        if self._idles and not explain and snapshot.bars is None:
+        if self._idles and not explain and snapshot.bars is None and not snapshot.table.bound:
             waiting = len(snapshot.table.records) - len(snapshot.target)
             if not waiting or not snapshot.free.total or self.order.blocked(snapshot):
                 return UNCHANGED
@@ -89,7 +90,7 @@ class Policy:
         return new_tuple(Plan, (changes, inf, notes, why)) if changes or notes or why else UNCHANGED
 
     def _improve(self, snapshot: Snapshot, draft: Draft) -> None:
-        """Let stages change the draft, as long as they leave alone the nodes that jobs may not begin to use."""
+        """Let stages change the draft, unless jobs would then begin to use nodes that they may not."""
         found = draft.changes.copy()
         for stage in self._improvers:
             stage.improve(snapshot, draft)
@@ -102,11 +103,17 @@ class Policy:
 
     def _choose(self, draft: Draft) -> Mapping[str, Any]:
         """Draft the changes by the quickest way that the stages allow; return what they say of it."""
+        admits = draft.view.table.bound  # tenants, priorities, sizes, jobs that must not stop
         if self._starts_only:
-            start_waiting(self, draft)
+            (start_admitted if admits else start_waiting)(self, draft)
             return NOTHING_SAID
         one_type = len(draft.view.nodes.types) == 1
-        if self.size.whole_gangs and one_type and (start_all(self, draft) or swap(self, draft)):
+        if (
+            self.size.whole_gangs
+            and one_type
+            and not admits
+            and (start_all(self, draft) or swap(self, draft))
+        ):
             return NOTHING_SAID
         selection = Reselection(self, draft)
         selection.run()

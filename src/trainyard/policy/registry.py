@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from trainyard.policy.order.fairshare import FairShare
 from trainyard.policy.order.fifo import Fifo
 from trainyard.policy.order.las import Las
 from trainyard.policy.order.srtf import Sjf, Srsf, Srtf
@@ -87,6 +88,12 @@ ENTRIES: dict[str, Entry] = {
             Ftf,
             "finish-time fairness: the job that is worst off goes first",
             "Themis, NSDI'20",
+        ),
+        Entry(
+            "fairshare",
+            ("order",),
+            FairShare,
+            "least decayed usage by weight first, preemptive; half_life_s of the usage, slice_s of a turn",
         ),
         Entry("fixed", ("size",), Fixed, "every job gets exactly the GPUs it asked for"),
         Entry(

@@ -41,6 +41,7 @@ class Order(Stage, ABC):
 
     preemptive: ClassVar[bool] = True
     fill: Fill = "greedy"
+    half_life_s: float | None = None  # of the usage that it goes by, if it does
 
     @abstractmethod
     def rank(self, snapshot: Snapshot) -> Ints:

@@ -72,6 +72,7 @@ class Simulator:
             self._timed.decide,
             self.rules,
             speed=speed,
+            half_life_s=policy.order.half_life_s,
         )
         self.now_s = 0.0
         self._round_s = self.rules.round_s

@@ -48,6 +48,7 @@ class JobTable:
         self.of: dict[str, Record] = {}
         self.gpus = 0  # requested by all rows together
         self.particular = 0  # rows that ask for CPUs or memory of their own choice
+        self.bound = 0  # rows of jobs that have to be admitted; 1 more if tenants have limits or guarantees
         self.resized = 0  # rows that have other GPUs than requested
         self.changed = Journal()
         self._entries = self.changed.entries
@@ -87,6 +88,8 @@ class JobTable:
         self.gpus += record.gpus
         if record.job.particular:
             self.particular += 1
+        if record.job.bound:
+            self.bound += 1
         self._entries.append(record)
 
     def remove(self, record: Record) -> None:
@@ -95,6 +98,8 @@ class JobTable:
         self.gpus -= record.gpus
         if record.job.particular:
             self.particular -= 1
+        if record.job.bound:
+            self.bound -= 1
         self._jobs, last, entries = None, self.records.pop(), self._entries
         entries.append(record)
         if last is not record:
@@ -103,9 +108,10 @@ class JobTable:
             entries.append(last)
         record.row = -1
 
-    def replace(self, record: Record) -> None:
-        """The job of a row was changed."""
-        self._jobs = None
+    def replace(self, record: Record, job: Job) -> None:
+        """The job of a row was changed; its work and what it asks for are as before."""
+        self.bound += job.bound - record.job.bound
+        record.job, self._jobs = job, None
         self._entries.append(record)
 
     def fork(self) -> JobTable:
@@ -115,6 +121,7 @@ class JobTable:
         twin.of = {record.job_id: record for record in twin.records}
         twin.gpus = self.gpus
         twin.particular = self.particular
+        twin.bound = self.bound
         twin.resized = self.resized
         twin.go_on_at(self.changed.version)
         return twin

@@ -24,6 +24,7 @@ from trainyard.state.queue import Queue
 from trainyard.state.record import Record
 from trainyard.state.room import PartlyClosed, Room
 from trainyard.state.seen import Ran, Seen
+from trainyard.state.usage import Usage
 
 C = Column
 
@@ -50,6 +51,7 @@ class Snapshot:
     bars: Bars | None = None  # reservations, if there are any; replaced, never written to
     # What stages keep between decisions to be quicker; without it they decide the same.
     caches: dict[object, Any] = field(default_factory=dict)
+    usage: Usage | None = None  # of tenants and users, where somebody keeps count
     up_gpus: int = field(init=False)  # GPUs of all nodes that are up
 
     def __post_init__(self) -> None:
@@ -96,6 +98,7 @@ class Snapshot:
             target=self.target.copy(),
             free=self.free.copy(),
             caches={},
+            usage=None if self.usage is None else self.usage.copy(),
         )
         twin.up_gpus = self.up_gpus
         return twin

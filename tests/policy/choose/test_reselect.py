@@ -199,19 +199,24 @@ def test_cuts_try_what_one_node_can_take():
     cluster = nodes_of(4, 4)
     made = selection("sia", cluster, [elastic("a", 6, least=2)], {})
     scratch = made.snapshot.free.copy()
-    assert list(made.realisation._cuts((6,), 2, scratch)) == [(6,), (4,)]
-    assert list(made.realisation._cuts((4,), 2, scratch)) == [(4,)]
-    assert list(made.realisation._cuts((6,), 4, scratch)) == [(6,), (4,)]
-    assert list(made.realisation._cuts((6,), 5, scratch)) == [(6,)]
+    assert list(made.realisation._cuts(elastic("a", 6, least=2), (6,), scratch)) == [(6,), (4,)]
+    assert list(made.realisation._cuts(elastic("a", 6, least=2), (4,), scratch)) == [(4,)]
+    assert list(made.realisation._cuts(elastic("a", 6, least=4), (6,), scratch)) == [(6,), (4,)]
+    assert list(made.realisation._cuts(elastic("a", 6, least=5), (6,), scratch)) == [(6,)]
 
 
 def test_cuts_are_for_stages_that_want_them_and_for_one_type():
     jobs = [elastic("a", 6, least=2)]
     made = selection("gavel", nodes_of(4, 4), jobs)
-    assert list(made.realisation._cuts((6,), 2, made.snapshot.free.copy())) == [(6,)]
+    assert list(made.realisation._cuts(elastic("a", 6, least=2), (6,), made.snapshot.free.copy())) == [(6,)]
     made = selection("sia", two_types(4, 4), jobs)
-    assert list(made.realisation._cuts((3, 3), 1, made.snapshot.free.copy())) == [(3, 3)]
-    assert list(made.realisation._cuts((0, 6), 1, made.snapshot.free.copy())) == [(0, 6), (0, 4)]
+    assert list(made.realisation._cuts(elastic("a", 6, least=1), (3, 3), made.snapshot.free.copy())) == [
+        (3, 3)
+    ]
+    assert list(made.realisation._cuts(elastic("a", 6, least=1), (0, 6), made.snapshot.free.copy())) == [
+        (0, 6),
+        (0, 4),
+    ]
 
 
 def test_nothing_is_said_by_whole_gangs():

@@ -21,7 +21,10 @@ def as_settled(selection: Selection, ranked: Ints, shapes: Shapes) -> Choice:
     whole[ranked] = by_type
     target = whole.sum(axis=1).astype(np.float64)
     # The largest first: they are the hardest to put on one node.
-    largest_first = np.argsort(-by_type.max(axis=1, initial=0), kind="stable")
+    largest = by_type.max(axis=1, initial=0)
+    if snapshot.table.bound:  # else a lower class might take the only place of a higher one
+        largest = np.minimum(largest, 1)
+    largest_first = np.argsort(-largest, kind="stable")
     rows = ranked[largest_first[: np.count_nonzero(by_type.any(axis=1))]]
     return Choice(rows, target, by_type=whole, moves=(whole != held).any(axis=1))
 

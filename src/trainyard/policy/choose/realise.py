@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from trainyard.model.arrays import Ints, Mask
+from trainyard.model.job import Job
 from trainyard.policy.choose.reasons import found_no_place
 from trainyard.policy.choose.selection import Choice, Selection
 from trainyard.policy.choose.sizes import sizes_to_try
@@ -105,7 +106,7 @@ class Realisation:
         """Place one job whose GPUs of each type are settled; of several ways, the fastest."""
         record, draft, snap, best, speed = self.table.records[row], self.draft, self.snapshot, None, 0.0
         job, find = record.job, self.policy.place.find_by_type
-        for tried in self._cuts(by_type, job.least_gpus, draft.room):
+        for tried in self._cuts(job, by_type, draft.room):
             request = self._request(record, tried)
             found = draft.look(find, request)
             if found is not None and (rate := snap.speed.rate(job, found)) > speed:
@@ -123,14 +124,15 @@ class Realisation:
             return request
         return proportional_request(job, gpus, record.type_index)._replace(by_type=by_type)
 
-    def _cuts(self, by_type: tuple[int, ...], least: int, room: Room) -> Iterator[tuple[int, ...]]:
+    def _cuts(self, job: Job, by_type: tuple[int, ...], room: Room) -> Iterator[tuple[int, ...]]:
         """The GPUs as settled; where these must span nodes, also as many as one node can take."""
         yield by_type
         if self.policy.size.cuts and sum(n > 0 for n in by_type) == 1:
             type_ = next(t for t, n in enumerate(by_type) if n)
             mask = self.snapshot.nodes.mask_of_type[type_]
             most = max((f for f, level in enumerate(room.levels) if level & mask), default=0)
-            if max(least, 1) <= most < by_type[type_]:
+            most = job.allowed(most)
+            if 0 < most < by_type[type_]:
                 yield tuple(most if t == type_ else 0 for t in range(len(by_type)))
 
     def _alike(self, row: int) -> Mask:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from trainyard.model.arrays import Ints, Mask
+from trainyard.policy.choose.admit import Admission
 from trainyard.policy.choose.by_type import as_settled
 from trainyard.policy.choose.fill import fill, fill_gangs
 from trainyard.policy.choose.pools import from_pools
@@ -33,6 +34,7 @@ class Reselection:
         self.snapshot = draft.view
         self.selection = Selection(policy, draft.view)
         self.realisation = Realisation(self.selection, draft)
+        self.admission = Admission(self.selection, draft) if draft.view.table.bound else None
         self.notes: Mapping[str, Any] = {}  # what the size stage says of the decision
 
     def run_all(self) -> bool:
@@ -59,6 +61,8 @@ class Reselection:
     def _attempt(self) -> Mask | None:
         """Choose and place; return which jobs found no place, None if all did."""
         policy, selection = self.policy, self.selection
+        if self.admission is not None:
+            return self._admitted(self.admission)
         if policy.size.whole_gangs and selection.one_type and policy.order.preemptive:
             choice = fill_gangs(selection)  # steps 1 to 3 at once
         else:
@@ -69,6 +73,25 @@ class Reselection:
             choose = self.chooser(chosen.shapes)
             choice = choose(selection, ranked, chosen.shapes)  # 3. choose
         return self.realisation.place(choice)  # 4. realise
+
+    def _admitted(self, admission: Admission) -> Mask | None:
+        """Do the same where jobs have to be admitted; whom the chooser passes over found no place either."""
+        policy, selection = self.policy, self.selection
+        ranked = admission.ranked()  # 1. rank, and who may run at all
+        if not ranked.size:
+            return self.realisation.place(Choice(ranked, np.zeros(selection.given.size)))
+        chosen = policy.size.shapes(self.snapshot, ranked)  # 2. shape
+        self.notes = chosen.notes
+        rows, shapes = admission.within(chosen.shapes)
+        given_nothing(policy, self.draft, rows, shapes)
+        choice = self.chooser(shapes)(selection, rows, shapes)  # 3. choose
+        missed: Mask = np.zeros(selection.given.size, dtype=np.bool_)
+        missed[rows[shapes.gpus > 0]] = True
+        missed[choice.rows] = False
+        failed = self.realisation.place(choice)  # 4. realise
+        if not missed.any():
+            return failed
+        return missed if failed is None else failed | missed
 
     def chooser(self, shapes: Shapes) -> Chooser:
         """Return who chooses among jobs of such shapes."""

@@ -197,6 +197,8 @@ class Regrouping:
         gain = sum(after) - self.worths[node] - self.worths[other]
         moved = [int(s.tenant[z]) for z in (x, y) if z >= 0 and not t.starting[int(s.tenant[z])]]
         lost = sum(t.snapshot.restart_cost(t.jobs[i]) for i in moved)
+        if not all(t.jobs[i].preemptible for i in moved):
+            return False
         if gain <= GAIN or (lost and gain * min(self._left_s(i) for i in moved) <= lost):
             return False
         self.worths[node], self.worths[other] = after

@@ -8,6 +8,7 @@ fractions does not see what it costs to spread one. The answer is never worse th
 
 from __future__ import annotations
 
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -76,6 +77,8 @@ def _restarts(occupants: Occupants) -> tuple[float, float]:
     if not moved:
         return 0.0, 0.0
     left = [snap.table.of[occupants.ids[i]].remaining_s(snap.now_s) for i in moved]
+    if not all(occupants.jobs[i].preemptible for i in moved):
+        return inf, 0.0  # they must not be moved at any price
     return sum(snap.restart_cost(occupants.jobs[i]) for i in moved), float(np.mean(left))
 
 
