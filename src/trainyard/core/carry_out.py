@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from trainyard.core.instructions import RETUNE, START, STOP, Do
+from trainyard.core.lengths import Lengths
 from trainyard.core.progress import lr_factor, note_checkpoint, settle
 from trainyard.core.story import RESUMED, STARTED, Story
 from trainyard.errors import InputError, TransitionError
@@ -26,6 +27,7 @@ class Carrier:
     speed: SpeedModel
     story: Story
     table: JobTable
+    lengths: Lengths
     records: dict[str, Record]
     target: dict[str, Allocation]
     pending: dict[str, None]
@@ -76,6 +78,9 @@ class Carrier:
         record.saved = left = record.remaining
         record.state = RUNNING
         self._runs = record.start = self._runs + 1  # what is said of its earlier runs is void from now on
+        if record.length is not None:
+            record.length.saved = record.length.done
+            self.lengths.watch(record)
         self.story.append((now, job_id, step, allocation))
         self.out.append((START, record, allocation, rate, since + left / rate, factor))
 
@@ -88,6 +93,8 @@ class Carrier:
             raise _never_ends(record.job, allocation)
         record.occupies = allocation
         self._runs = record.start = self._runs + 1
+        if record.length is not None:
+            self.lengths.watch(record)
         self._changed.append(record)
         self._change(record, RUNNING, now, "CPUs or memory change", allocation)
         self.out.append((RETUNE, record, allocation, rate, record.since + left / rate))

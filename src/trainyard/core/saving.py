@@ -40,8 +40,15 @@ def snapshot_record(view: Snapshot) -> dict[str, Any]:
             "free_cpus": view.free.cpus,
             "free_memory_gb": view.free.memory_gb,
             "said": _finite(view.said),
+            **_history(view),
         },
     }
+
+
+def _history(view: Snapshot) -> dict[str, Any]:
+    """What is known of past jobs, if anybody asked for it."""
+    known = [] if view.history is None else view.history.record()
+    return {"history": known} if known else {}
 
 
 def _finite(said: Mapping[str, Any]) -> dict[str, Any]:
@@ -58,7 +65,9 @@ def _job(view: Snapshot, record: Record, names: Mapping[str, str]) -> dict[str, 
         job.model not in ZOO or ZOO[job.model].profile.content is not job.profile.content
     ):
         entry["profile"] = profile_record(job.profile)
-    if left > 0 and job.samples is None:
+    if record.length is not None:
+        pass  # its `record` says what is believed to be left
+    elif left > 0 and job.samples is None:
         entry["remaining_s"] = min(left / record.reference_rate, job.duration_s or 0.0)
     elif left > 0:
         entry["remaining_samples"] = left
@@ -79,6 +88,7 @@ def _numbers(view: Snapshot, record: Record) -> dict[str, Any]:
     seen = {} if record.seen is None else record.seen.record()
     first = {} if record.first_start_s is None else {"first_start_s": record.first_start_s}
     rate = {"rate": record.rate} if record.given else {}
+    length = {} if record.length is None else {"length": record.length.record(record.total)}
     return {
         "seq": record.seq,
         "arrived_s": record.arrival_s,
@@ -96,4 +106,5 @@ def _numbers(view: Snapshot, record: Record) -> dict[str, Any]:
         **first,
         **rate,
         **seen,
+        **length,
     }

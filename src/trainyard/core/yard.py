@@ -32,6 +32,7 @@ from trainyard.core.events import (
     ProgressReported,
 )
 from trainyard.core.instructions import DECIDE_AT, ENDED, KILL, Do, Instruction, as_objects
+from trainyard.core.lengths import Lengths
 from trainyard.core.progress import roll_back
 from trainyard.core.story import ALL_DONE, ARRIVED, PREEMPTED, STOPPED, Story
 from trainyard.errors import TrainyardError
@@ -40,6 +41,7 @@ from trainyard.model.cluster import Cluster, NodeTable
 from trainyard.model.job import Job
 from trainyard.model.rules import Rules
 from trainyard.model.speed import Sensitivity, SpeedModel
+from trainyard.state.history import restored as past
 from trainyard.state.jobs import JobTable
 from trainyard.state.journal import KEPT
 from trainyard.state.lifecycle import AFTER, State
@@ -74,6 +76,7 @@ class Yard(Carrier):
         self.speed = speed or SpeedModel(cluster)
         self.story = Story()
         self.table = JobTable()
+        self.lengths = Lengths()
         self.records = self.table.of
         self.target: dict[str, Allocation] = {}  # by job; shared with the snapshot
         self.waiting = Queue()
@@ -116,6 +119,7 @@ class Yard(Carrier):
         """Return what a policy sees at this moment; it shares its parts with the yard: fork it to keep it."""
         view = self._view
         view.now_s, view.met = now_s, self._met + len(self.table.records) * (now_s - self._met_at)
+        view.history = self.lengths.history
         if len(view.caches) > MOST_CACHES:  # of policies that only looked
             view.caches.clear()
         return view
@@ -135,6 +139,7 @@ class Yard(Carrier):
             return
         record.state, record.occupies = RUNNING, allocation
         self._runs = record.start = self._runs + 1
+        self.lengths.watch(record)
 
     def start_pending(self, now_s: float) -> list[Instruction]:
         """Start what was given GPUs before, as far as no job is still stopping there."""
@@ -148,6 +153,7 @@ class Yard(Carrier):
         self._met, self._met_at, view.said = books["met"], now_s, books["said"]
         if "version" in books:
             self.table.go_on_at(int(books["version"]) - view.node_events)
+        self.lengths.history = past(books.get("history", ()))
         self.free.cpus[:], self.free.memory_gb[:] = books["free_cpus"], books["free_memory_gb"]
         in_order = {job_id: self.target[job_id] for job_id in target}
         self.target.clear()
@@ -165,6 +171,8 @@ class Yard(Carrier):
         self._seq = seq = self._seq + 1
         type_index = self.nodes.type_index[job.gpu_type] if job.gpu_type else -1
         record = Record(job, seq, type_index, self.speed.work(job), now, self._met)
+        if not record.total:  # nobody told its length
+            self.lengths.begin(record)
         self.table.add(record)
         self.story.append((now, job_id, ARRIVED, None))
         self.waiting.add(record)
@@ -187,6 +195,8 @@ class Yard(Carrier):
         table, lived = self.table, now - record.arrival_s
         if now != self._met_at:
             self._meet(now)
+        if record.length is not None or self.lengths.history is not None:
+            self.lengths.ended(record, now, state)
         met = (self._met - record.met) / lived if lived > 0 else float(len(table))
         crowding = record.gpus * met / self._all_gpus
         self.out.append((ENDED, record, state, now, record.ideal_s * (crowding if crowding > 1.0 else 1.0)))
@@ -278,6 +288,9 @@ class Yard(Carrier):
         if now != self._met_at:
             self._meet(now)
         snapshot.now_s, snapshot.met = now, self._met
+        lengths = self.lengths
+        if lengths.due:
+            self._changed.extend(lengths.revise(now))
         changes, wake_s, notes, _ = self._decide(snapshot)
         if notes:
             snapshot.said = notes
@@ -286,6 +299,8 @@ class Yard(Carrier):
             if len(self._changed) > KEPT:
                 self.table.changed.trim()
                 self.story.pack()
+        if lengths.due:
+            wake_s = min(wake_s, lengths.next_s())
         if wake_s != self._wake_s:
             self._wake_s = wake_s if wake_s > now else inf
             self.out.append((DECIDE_AT, None, self._wake_s))

@@ -24,6 +24,7 @@ from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
 from trainyard.files.checking import near_miss
+from trainyard.model.estimate import Source
 from trainyard.model.job import Job
 from trainyard.model.profile import Profile
 
@@ -132,6 +133,17 @@ class RulesEntry(TypedDict, total=False):
 
 
 @with_config(CLOSED)
+class PastEntry(TypedDict):
+    """What past jobs were that are alike in this: all of it, tenant and model, or nothing (the site)."""
+
+    totals_s: list[Positive]  # seconds as requested, oldest first
+    tenant: NotRequired[str]
+    user: NotRequired[str]
+    model: NotRequired[str]
+    gpus: NotRequired[Count]
+
+
+@with_config(CLOSED)
 class BooksEntry(TypedDict):
     """What a run's snapshot has besides its jobs, so that nothing of the core's books is lost."""
 
@@ -142,6 +154,7 @@ class BooksEntry(TypedDict):
     free_cpus: list[Any]  # of each node, to the last bit
     free_memory_gb: list[Any]
     said: dict[str, Any]  # notes of the last plan
+    history: NotRequired[list[Annotated[PastEntry, GIVEN]]]  # past jobs, by what they were
 
 
 @with_config(CLOSED)
@@ -167,6 +180,20 @@ class ShareEntry(TypedDict):
 
 
 @with_config(CLOSED)
+class LengthEntry(TypedDict):
+    """What is believed of the length of a job."""
+
+    total: Positive  # samples
+    done: AtLeastZero  # samples at since_s
+    saved: AtLeastZero  # samples done at the last checkpoint
+    look_s: Positive  # executed seconds at which this is looked at again
+    mean: Positive  # seconds as requested
+    p10: Positive
+    p90: Positive
+    source: Source
+
+
+@with_config(CLOSED)
 class RecordEntry(TypedDict):
     """The core's own numbers of a job, to the last bit; seconds from the start of the run."""
 
@@ -188,6 +215,7 @@ class RecordEntry(TypedDict):
     ran: NotRequired[list[FourNumbers]]  # workers, servers; seconds and samples at this size
     losses: NotRequired[list[TwoNumbers]]  # samples done, loss
     type_s: NotRequired[list[AtLeastZero]]  # seconds on each GPU type
+    length: NotRequired[Annotated[LengthEntry, GIVEN]]  # of a job whose length nobody told
 
 
 class ProgressEntry(TypedDict, total=False):

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from trainyard.model.allocation import Allocation
+from trainyard.model.estimate import Estimate
 from trainyard.model.job import Job
+from trainyard.state.length import Length
 from trainyard.state.lifecycle import State
 from trainyard.state.seen import Seen
 
@@ -23,6 +25,7 @@ NUMBERS: Final = (
     "ideal_s",
     "job",
     "job_id",
+    "length",
     "met",
     "occupies",
     "preemptions",
@@ -88,6 +91,7 @@ class Record:
         self.special = False  # it is given other than proportional CPUs or memory
         self.start = -1  # number of its present run; below 0 when it does not run
         self.seen: Seen | None = None  # what there was to see of it while it ran
+        self.length: Length | None = None  # what is believed of its length, if nobody told
 
     def remaining_at(self, now_s: float) -> float:
         """Samples left."""
@@ -98,6 +102,12 @@ class Record:
     def remaining_s(self, now_s: float) -> float:
         """Predicted seconds left if it ran with what it asked for."""
         return self.remaining_at(now_s) / self.reference_rate
+
+    def done_at(self, now_s: float) -> float:
+        """Samples done, which may be more than was believed to be all."""
+        if self.length is None:
+            return self.total - self.remaining_at(now_s)
+        return self.length.done + self.rate * max(0.0, now_s - self.since)
 
     def attained_gpu_s(self, now_s: float) -> float:
         """GPU-seconds held so far."""
@@ -114,7 +124,13 @@ class Record:
         for name in NUMBERS:
             setattr(twin, name, getattr(self, name))
         twin.seen = self.seen and self.seen.copy()
+        twin.length = self.length and self.length.copy()
         return twin
+
+    def begin_length(self, estimate: Estimate) -> Length:
+        """Count samples done by themselves from now on, since the total may change."""
+        self.length = Length(estimate)
+        return self.length
 
     def see(self) -> Seen:
         """Return what was seen of it, to note more."""

@@ -18,6 +18,7 @@ from trainyard.model.cluster import NodeTable
 from trainyard.model.job import Job
 from trainyard.model.rules import Rules
 from trainyard.model.speed import Sensitivity, SpeedModel
+from trainyard.state.history import History
 from trainyard.state.jobs import Column, JobTable
 from trainyard.state.queue import Queue
 from trainyard.state.room import Room
@@ -45,6 +46,7 @@ class Snapshot:
     reports: int = 0  # rises whenever a job tells how far it is
     node_events: int = 0  # nodes that came or went so far
     said: Mapping[str, Any] = field(default_factory=dict)  # notes of the last plan that had any
+    history: History | None = None  # past jobs, if anybody asks for them
     # What stages keep between decisions to be quicker; without it they decide the same.
     caches: dict[object, Any] = field(default_factory=dict)
     up_gpus: int = field(init=False)  # GPUs of all nodes that are up

@@ -237,13 +237,15 @@ class SpeedModel:
         return self.total_samples(job) / rate if rate > 0 else float("inf")
 
     def work(self, job: Job) -> tuple[float, float, float]:
-        """Total samples, reference rate and ideal seconds of a job."""
+        """Total samples, reference rate and ideal seconds of a job; 0 samples and seconds if nobody told."""
         rate = float(job.gpus) if job.profile is None else self.reference_rate(job)
         if not rate > 0:
             where = f"with {job.gpus} GPUs and their share of CPUs and memory"
             raise InputError(f"job {job.job_id}: its profile gives 0 samples/s {where}; it would never end")
         if job.samples is None and job.duration_s is not None:
             return job.duration_s * rate, rate, job.duration_s
+        if job.samples is None:
+            return 0.0, rate, 0.0
         return self.total_samples(job), rate, self.ideal_s(job)
 
     def _know(self, profile: Profile) -> _Known:
