@@ -52,8 +52,8 @@ class Lengths:
             heappop(due)
         return due[0][0] if due else inf
 
-    def revise(self, now: float) -> list[Record]:
-        """Look again at every belief that is due; return whose was."""
+    def revise(self, now: float, changed: list[Record]) -> None:
+        """Look again at every belief that is due, and note whose was; who stops jobs asks for it before."""
         late: list[Record] = []
         while self.next_s() <= now:
             late.append(heappop(self.due)[2])
@@ -66,7 +66,7 @@ class Lengths:
                 length.look_s *= 2.0
             self._believe(record, done)
             self.watch(record)
-        return late
+        changed.extend(late)
 
     def ended(self, record: Record, now: float, state: State) -> None:
         """A job is over: now its length is known, and tells of others."""

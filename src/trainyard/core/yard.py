@@ -241,6 +241,7 @@ class Yard(Carrier):
         """A node is gone, and with it all that ran there since the last checkpoints."""
         if node in self.down:
             return
+        self.lengths.revise(now, self._changed)
         cause = f"node {node} failed"
         for record in [r for r in self.records.values() if self._uses(r, node)]:
             if record.job_id in self.target:
@@ -290,7 +291,7 @@ class Yard(Carrier):
         snapshot.now_s, snapshot.met = now, self._met
         lengths = self.lengths
         if lengths.due:
-            self._changed.extend(lengths.revise(now))
+            lengths.revise(now, self._changed)
         changes, wake_s, notes, _ = self._decide(snapshot)
         if notes:
             snapshot.said = notes
