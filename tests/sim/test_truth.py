@@ -7,9 +7,9 @@ from random import Random
 
 import numpy as np
 import pytest
+
 from purity_cases import TYPED, random_scene
 from stage_cases import EACH
-
 from trainyard import api
 from trainyard.core.validate import validate
 from trainyard.errors import InputError

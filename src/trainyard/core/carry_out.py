@@ -71,7 +71,7 @@ class Carrier:
             factor = lr_factor(record, gpus)
         record.trained_with = gpus
         record.occupies = allocation
-        record.rate = rate = self.speed.rate(record.job, allocation)
+        record.rate = rate = self.speed.rate(record.job, allocation) * record.pace
         if not rate > 0:
             raise _never_ends(record.job, allocation)
         record.since = record.run_since_s = since
@@ -88,7 +88,7 @@ class Carrier:
         """CPUs or memory change under the same workers: free, and at once."""
         note_checkpoint(record, now)
         left = settle(record, now)
-        record.rate = rate = self.speed.rate(record.job, allocation)
+        record.rate = rate = self.speed.rate(record.job, allocation) * record.pace
         if not rate > 0:
             raise _never_ends(record.job, allocation)
         record.occupies = allocation

@@ -33,6 +33,21 @@ class Lengths:
         length.done = length.saved = done
         self._believe(record, done)
 
+    def set_done(self, record: Record, done: float) -> None:
+        """A job said how much it has done; one that did more than was believed to be all has more to do."""
+        length = record.length
+        if length is None:
+            record.remaining = max(0.0, record.total - done)
+        else:
+            length.done = done
+            length.saved = min(length.saved, done)
+            if done >= record.total and not length.known:
+                history = self.history or History()
+                length.estimate = history.estimate(record.job, done / record.reference_rate)
+                self._believe(record, done)
+            _count_from(record, record.total)
+        record.saved = max(record.saved, record.remaining)
+
     def watch(self, record: Record) -> None:
         """A run began, or something about it changed: note when its belief is due."""
         length = record.length

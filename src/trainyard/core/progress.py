@@ -19,7 +19,7 @@ def settle(record: Record, now: float) -> float:
         record.since = now
         if record.length is not None:
             record.length.done += done
-        if record.job.elastic and record.occupies is not None:
+        if record.job.elastic and record.occupies is not None and record.reported_s < 0:
             occupied = record.occupies
             record.see().ran_at((occupied.gpus, occupied.servers), now - since, done)
     return record.remaining
@@ -28,7 +28,7 @@ def settle(record: Record, now: float) -> float:
 def note_checkpoint(record: Record, now: float) -> None:
     """Remember the samples left at the last checkpoint of this run."""
     every, began = record.job.checkpoint_s, record.run_since_s
-    if now <= began:
+    if now <= began or record.reported_s >= 0:  # then it says itself what it saved
         return
     at = began + floor((now - began) / every) * every if every > 0 else now
     if at >= record.since:

@@ -13,6 +13,7 @@ from trainyard.errors import InputError
 from trainyard.files.snapshot import SnapshotJob, SnapshotSpec
 from trainyard.model.allocation import Allocation, Plan
 from trainyard.model.tolerance import ROUGH_PART
+from trainyard.state.corrections import restored as corrected
 from trainyard.state.length import restored
 from trainyard.state.record import Record
 from trainyard.state.snapshot import Snapshot
@@ -66,6 +67,7 @@ def restore(spec: SnapshotSpec) -> tuple[Yard, Replaceable]:
 
 def _adopt(yard: Yard, spec: SnapshotSpec, books: BooksEntry) -> None:
     """Take in the jobs and the books of a run."""
+    yard.believe_corrections(corrected(books.get("corrections", ())))
     entries = {entry.job.job_id: entry for entry in spec.jobs}
     for job_id in books["rows"]:
         entry = entries[job_id]
@@ -80,9 +82,11 @@ def _adopt(yard: Yard, spec: SnapshotSpec, books: BooksEntry) -> None:
         record.restarts, record.preemptions = numbers["restarts"], numbers["preemptions"]
         record.trained_with, record.first_start_s = numbers["trained_with"], numbers.get("first_start_s")
         record.given_since = numbers["given_since_s"]
+        record.reported_s, record.pace = numbers.get("reported_s", -1.0), numbers.get("pace", 1.0)
+        record.reference_rate *= record.pace
         _set_length(yard, record, numbers)
         yard.adopt(record, entry.allocation, numbers)
-        _agree(entry, record, spec.now_s)
+        _agree(entry, record, spec.now_s, yard.model.reference_rate(job))
     yard.set_books(spec.now_s, books)
 
 
@@ -95,11 +99,11 @@ def _set_length(yard: Yard, record: Record, numbers: RecordEntry) -> None:
         yard.lengths.begin(record)
 
 
-def _agree(entry: SnapshotJob, record: Record, now_s: float) -> None:
+def _agree(entry: SnapshotJob, record: Record, now_s: float, reference_rate: float) -> None:
     """Refuse progress as users write it that is not what the core's own numbers say."""
     left, samples = record.remaining_at(now_s), entry.remaining_samples
     if entry.remaining_s is not None:
-        samples = entry.remaining_s * record.reference_rate
+        samples = entry.remaining_s * reference_rate
     for name, told, known in (
         ("remaining_samples" if entry.remaining_s is None else "remaining_s", samples, left),
         ("attained_gpu_s", entry.attained_gpu_s, record.attained_gpu_s(now_s)),

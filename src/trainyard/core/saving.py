@@ -40,15 +40,18 @@ def snapshot_record(view: Snapshot) -> dict[str, Any]:
             "free_cpus": view.free.cpus,
             "free_memory_gb": view.free.memory_gb,
             "said": _finite(view.said),
-            **_history(view),
+            **_learnt(view),
         },
     }
 
 
-def _history(view: Snapshot) -> dict[str, Any]:
-    """What is known of past jobs, if anybody asked for it."""
-    known = [] if view.history is None else view.history.record()
-    return {"history": known} if known else {}
+def _learnt(view: Snapshot) -> dict[str, Any]:
+    """What is known of past jobs, if anybody asked for it, and what reports corrected."""
+    known = {
+        "history": [] if view.history is None else view.history.record(),
+        "corrections": view.corrections.record(),
+    }
+    return {name: entries for name, entries in known.items() if entries}
 
 
 def _finite(said: Mapping[str, Any]) -> dict[str, Any]:
@@ -68,7 +71,7 @@ def _job(view: Snapshot, record: Record, names: Mapping[str, str]) -> dict[str, 
     if record.length is not None:
         pass  # its `record` says what is believed to be left
     elif left > 0 and job.samples is None:
-        entry["remaining_s"] = min(left / record.reference_rate, job.duration_s or 0.0)
+        entry["remaining_s"] = min(left / view.speed.reference_rate(job), job.duration_s or 0.0)
     elif left > 0:
         entry["remaining_samples"] = left
     allocation = view.target.get(job.job_id)
@@ -88,6 +91,7 @@ def _numbers(view: Snapshot, record: Record) -> dict[str, Any]:
     seen = {} if record.seen is None else record.seen.record()
     first = {} if record.first_start_s is None else {"first_start_s": record.first_start_s}
     rate = {"rate": record.rate} if record.given else {}
+    reported = {} if record.reported_s < 0 else {"reported_s": record.reported_s, "pace": record.pace}
     length = {} if record.length is None else {"length": record.length.record(record.total)}
     return {
         "seq": record.seq,
@@ -107,4 +111,5 @@ def _numbers(view: Snapshot, record: Record) -> dict[str, Any]:
         **rate,
         **seen,
         **length,
+        **reported,
     }

@@ -21,6 +21,7 @@ import numpy as np
 from trainyard.core.carry_out import Carrier, refusal
 from trainyard.core.check import check_plan, plain_start, plain_turns
 from trainyard.core.events import (
+    CheckpointWritten,
     DecisionDue,
     Event,
     JobCancelled,
@@ -34,13 +35,15 @@ from trainyard.core.events import (
 from trainyard.core.instructions import DECIDE_AT, ENDED, KILL, Do, Instruction, as_objects
 from trainyard.core.lengths import Lengths
 from trainyard.core.progress import roll_back
+from trainyard.core.reports import take_checkpoint, take_report
 from trainyard.core.story import ALL_DONE, ARRIVED, PREEMPTED, STOPPED, Story
 from trainyard.errors import TrainyardError
 from trainyard.model.allocation import Allocation, Plan
 from trainyard.model.cluster import Cluster, NodeTable
 from trainyard.model.job import Job
 from trainyard.model.rules import Rules
-from trainyard.model.speed import Sensitivity, SpeedModel
+from trainyard.model.speed import Corrected, Sensitivity, SpeedModel
+from trainyard.state.corrections import Corrections
 from trainyard.state.history import restored as past
 from trainyard.state.jobs import JobTable
 from trainyard.state.journal import KEPT
@@ -73,7 +76,8 @@ class Yard(Carrier):
         self.cluster = cluster
         self.rules = rules or Rules()
         self.nodes = NodeTable(cluster)
-        self.speed = speed or SpeedModel(cluster)
+        self.speed = self.model = speed or SpeedModel(cluster)  # as corrected by reports, and as it was
+        self.corrections = Corrections()
         self.story = Story()
         self.table = JobTable()
         self.lengths = Lengths()
@@ -102,6 +106,7 @@ class Yard(Carrier):
             np.ones(len(cluster.nodes), dtype=np.bool_),
             Sensitivity(cluster, self.speed),
             rules=self.rules,
+            corrections=self.corrections,
         )
         self._several_types = len(self.nodes.types) > 1
         self._special = 0  # running jobs with CPUs or memory of their own choice
@@ -133,7 +138,7 @@ class Yard(Carrier):
             self.waiting.add(record)
             return
         self._target(record, allocation, record.given_since)
-        record.rate = seen.get("rate", self.speed.rate(record.job, allocation))
+        record.rate = seen.get("rate", self.speed.rate(record.job, allocation) * record.pace)
         if not record.rate:  # it was given GPUs that others still had to leave
             self.pending[record.job_id] = None
             return
@@ -222,18 +227,22 @@ class Yard(Carrier):
         if opened:
             self._start_pending(now)
 
-    def progress(self, now: float, record: Record, remaining: float, loss: float | None) -> None:
-        """A running job says how much is left."""
-        since = record.since
-        done = record.remaining - remaining
-        if record.occupies is not None and record.job.elastic and now > since and done > 0:
-            record.see().ran_at((record.occupies.gpus, record.occupies.servers), now - since, done)
-        record.remaining = remaining
-        record.since = max(since, now)
+    def told(self, record: Record) -> None:
+        """A job said something of itself."""
         self._changed.append(record)
         self._view.reports += 1
-        if loss is not None:
-            record.see().reported(record.total - remaining, loss)
+
+    def believe_corrections(self, corrections: Corrections) -> None:
+        """Measured speeds differ from what was believed: what was worked out of that is void."""
+        view, factors = self._view, corrections.factors()
+        self.corrections = view.corrections = corrections
+        self.speed = view.speed = Corrected(self.model, factors) if factors else self.model
+        view.caches.clear()
+        for record in self.table.records:
+            rate = self.speed.work(record.job)[1] * record.pace
+            if rate != record.reference_rate:
+                record.reference_rate = rate
+                self._changed.append(record)
 
     # -- nodes --------------------------------------------------------------------------------------------
 
@@ -413,17 +422,13 @@ class Yard(Carrier):
         self._met_at = now
 
 
-def _progress(yard: Yard, event: ProgressReported) -> None:
-    record = yard.records[event.job_id]
-    yard.progress(event.time_s, record, event.remaining_samples, event.loss)
-
-
 HANDLERS: dict[type, Callable[[Yard, Any], None]] = {
     JobSubmitted: lambda yard, event: yard.submit(event.time_s, event.job),
     JobFinished: lambda yard, e: yard.finish(e.time_s, yard.records[e.job_id], e.outcome),
     JobStopped: lambda yard, event: yard.stopped(event.time_s, [yard.records[event.job_id]]),
     JobCancelled: lambda yard, event: yard.cancel(event.time_s, yard.records[event.job_id]),
-    ProgressReported: _progress,
+    ProgressReported: lambda yard, event: take_report(yard, yard.records[event.job_id], event),
+    CheckpointWritten: lambda yard, event: take_checkpoint(yard, yard.records[event.job_id], event),
     NodeFailed: lambda yard, event: yard.node_failed(event.time_s, event.node),
     NodeRepaired: lambda yard, event: yard.node_repaired(event.time_s, event.node),
     DecisionDue: lambda yard, event: yard.decide(event.time_s),

@@ -133,6 +133,15 @@ class RulesEntry(TypedDict, total=False):
 
 
 @with_config(CLOSED)
+class CorrectionEntry(TypedDict):
+    """How fast jobs of a kind are, as parts of what their profile says."""
+
+    kind: Text  # a name of everything that a kind is made of
+    measured: Positive
+    believed: Positive
+
+
+@with_config(CLOSED)
 class PastEntry(TypedDict):
     """What past jobs were that are alike in this: all of it, tenant and model, or nothing (the site)."""
 
@@ -154,6 +163,7 @@ class BooksEntry(TypedDict):
     free_cpus: list[Any]  # of each node, to the last bit
     free_memory_gb: list[Any]
     said: dict[str, Any]  # notes of the last plan
+    corrections: NotRequired[list[Annotated[CorrectionEntry, GIVEN]]]  # of speeds, by reports
     history: NotRequired[list[Annotated[PastEntry, GIVEN]]]  # past jobs, by what they were
 
 
@@ -215,6 +225,8 @@ class RecordEntry(TypedDict):
     ran: NotRequired[list[FourNumbers]]  # workers, servers; seconds and samples at this size
     losses: NotRequired[list[TwoNumbers]]  # samples done, loss
     type_s: NotRequired[list[AtLeastZero]]  # seconds on each GPU type
+    reported_s: NotRequired[AtLeastZero]  # when it last said how far it is
+    pace: NotRequired[Positive]  # measured speed / speed by the model, of a job without a profile
     length: NotRequired[Annotated[LengthEntry, GIVEN]]  # of a job whose length nobody told
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from trainyard.model.estimate import Estimate
@@ -10,17 +11,15 @@ from trainyard.model.estimate import Estimate
 FIRST_LOOK_S: Final = 60.0  # executed; the belief is looked at again at twice that, and so on
 
 
+@dataclass(slots=True)
 class Length:
     """A belief, and the samples done: these are counted by themselves, since the total may change."""
 
-    __slots__ = ("done", "estimate", "look_s", "noted", "saved")
-
-    def __init__(self, estimate: Estimate) -> None:
-        self.estimate = estimate
-        self.done = 0.0  # samples, at the record's `since`
-        self.saved = 0.0  # samples, at the last checkpoint
-        self.look_s = FIRST_LOOK_S  # executed seconds at which the belief is due
-        self.noted = 0  # the entry that says when that will be
+    estimate: Estimate
+    done: float = 0.0  # samples, at the record's `since`
+    saved: float = 0.0  # samples, at the last checkpoint
+    look_s: float = FIRST_LOOK_S  # executed seconds at which the belief is due
+    noted: int = 0  # the entry that says when that will be
 
     @property
     def known(self) -> bool:
@@ -29,9 +28,7 @@ class Length:
 
     def copy(self) -> Length:
         """Return an independent copy."""
-        twin = Length(self.estimate)
-        twin.done, twin.saved, twin.look_s = self.done, self.saved, self.look_s
-        return twin
+        return replace(self)
 
     def record(self, total: float) -> dict[str, Any]:
         """Return it, with the samples that are believed in all, as data for a file."""
@@ -41,6 +38,5 @@ class Length:
 
 def restored(kept: Mapping[str, Any]) -> tuple[Length, float]:
     """Return what was believed in an earlier life, and the samples in all."""
-    length = Length(Estimate(kept["mean"], kept["p10"], kept["p90"], kept["source"]))
-    length.done, length.saved, length.look_s = kept["done"], kept["saved"], kept["look_s"]
-    return length, kept["total"]
+    estimate = Estimate(kept["mean"], kept["p10"], kept["p90"], kept["source"])
+    return Length(estimate, kept["done"], kept["saved"], kept["look_s"]), kept["total"]

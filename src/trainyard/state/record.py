@@ -28,10 +28,12 @@ NUMBERS: Final = (
     "length",
     "met",
     "occupies",
+    "pace",
     "preemptions",
     "rate",
     "reference_rate",
     "remaining",
+    "reported_s",
     "restarts",
     "row",
     "run_since_s",
@@ -92,6 +94,8 @@ class Record:
         self.start = -1  # number of its present run; below 0 when it does not run
         self.seen: Seen | None = None  # what there was to see of it while it ran
         self.length: Length | None = None  # what is believed of its length, if nobody told
+        self.reported_s = -1.0  # when it last said how far it is; below 0: never, and the model is believed
+        self.pace = 1.0  # measured speed / speed by the model, of a job without a profile
 
     def remaining_at(self, now_s: float) -> float:
         """Samples left."""

@@ -84,6 +84,7 @@ class SpeedModel:
         self._reference_type = _nearest_to_one(table)
         self._profiles: dict[Content, _Known] = {}
         self._surfaces: dict[tuple[object, ...], Floats] = {}  # of jobs without a profile
+        self.factors: dict[str, float] = {}  # by kind: none, the profiles are believed
         self.derived: dict[
             tuple[object, ...], Any
         ] = {}  # what others worked out from these speeds, by their keys
@@ -94,6 +95,10 @@ class SpeedModel:
             return self._linear_speed(shapes.workers, self._speeds)
         known = self._know(profile)
         return self._speed(known, shapes, known.per_sample_s, self._speeds)
+
+    def speeds(self, job: Job, shapes: Shapes) -> Floats:
+        """Samples per second of a job in each shape."""
+        return self.bulk(job.profile, shapes)
 
     def rate(self, job: Job, allocation: Allocation) -> float:
         """Samples per second of a job under what it holds: the same number as `bulk` gives."""
