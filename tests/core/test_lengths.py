@@ -15,7 +15,7 @@ from trainyard.core.events import (
     NodeFailed,
     NodeRepaired,
 )
-from trainyard.core.instructions import DecideAt, Start
+from trainyard.core.instructions import Start
 from trainyard.core.validate import validate
 from trainyard.core.yard import Yard
 from trainyard.model.allocation import Allocation, Plan, Share
@@ -51,20 +51,21 @@ def test_a_known_one_is_not():
 def test_a_belief_is_revised_after_a_minute_two_and_so_on_and_at_the_predicted_end():
     """By hand: 100, 200 and 600 s were seen, so 300 s are believed until 100 s are over."""
     yard = yard_of(Job("a", 0.0, 1), past=(100.0, 200.0, 600.0))
-    start, decide_at = yard.handle(DecisionDue(0.0))
+    (start,) = yard.handle(DecisionDue(0.0))
     assert isinstance(start, Start)
-    assert (start.finish_s, decide_at) == (300.0, DecideAt(60.0))
+    assert start.finish_s == 300.0
     record, seen = yard.records["a"], []
-    for _ in range(6):
-        at_s = decide_at.time_s
-        (decide_at,) = yard.handle(DecisionDue(at_s))
-        seen.append((at_s, record.total, decide_at.time_s))
+    for at_s in (60.0, 119.0, 120.0, 240.0, 480.0, 599.0, 600.0, 960.0):
+        yard.handle(DecisionDue(at_s))
+        seen.append((at_s, record.total, record.length.look_s))
         validate(yard)
     assert seen == [
         (60.0, 300.0, 120.0),
+        (119.0, 300.0, 120.0),
         (120.0, 400.0, 240.0),  # the mean of 200 and 600
         (240.0, 600.0, 480.0),
-        (480.0, 600.0, 600.0),
+        (480.0, 600.0, 960.0),
+        (599.0, 600.0, 960.0),
         (600.0, 3600.0, 960.0),  # more than was ever seen: a guess
         (960.0, 3600.0, 1920.0),
     ]

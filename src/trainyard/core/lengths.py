@@ -1,13 +1,12 @@
 """Jobs of unknown length: what is believed of them, and when that has to be looked at again.
 
 A belief is due when the seconds a job has executed reach 60, 120, 240 and so on, and when its predicted end
-has come without it. `Yard.decide` revises what is due; what a job has done stays as it is.
+has come without it. The next decision revises what is due; what a job has done stays as it is.
 """
 
 from __future__ import annotations
 
 from heapq import heappop, heappush
-from math import inf
 
 from trainyard.model.estimate import told
 from trainyard.state.history import History
@@ -60,18 +59,13 @@ class Lengths:
         end_s = record.since + record.remaining / record.rate
         heappush(self.due, (min(look_s, end_s), length.noted, record))
 
-    def next_s(self) -> float:
-        """Return when the next belief is due; of runs that are over nothing is."""
-        due = self.due
-        while due and _void(*due[0]):
-            heappop(due)
-        return due[0][0] if due else inf
-
     def revise(self, now: float, changed: list[Record]) -> None:
         """Look again at every belief that is due, and note whose was; who stops jobs asks for it before."""
         late: list[Record] = []
-        while self.next_s() <= now:
-            late.append(heappop(self.due)[2])
+        while self.due and self.due[0][0] <= now:
+            _, number, record = heappop(self.due)
+            if record.start >= 0 and record.length is not None and record.length.noted == number:
+                late.append(record)
         for record in late:
             length, history = record.length, self.history or History()
             assert length is not None
@@ -98,10 +92,6 @@ class Lengths:
         estimate, rate = record.length.estimate, record.reference_rate
         total = max(estimate.mean * rate, done + LEAST_LEFT_S * rate)
         _count_from(record, total)
-
-
-def _void(_: float, number: int, record: Record) -> bool:
-    return record.start < 0 or record.length is None or record.length.noted != number
 
 
 def set_total(record: Record, total: float) -> None:

@@ -298,9 +298,8 @@ class Yard(Carrier):
         if now != self._met_at:
             self._meet(now)
         snapshot.now_s, snapshot.met = now, self._met
-        lengths = self.lengths
-        if lengths.due:
-            lengths.revise(now, self._changed)
+        if self.lengths.due:
+            self.lengths.revise(now, self._changed)
         changes, wake_s, notes, _ = self._decide(snapshot)
         if notes:
             snapshot.said = notes
@@ -309,8 +308,6 @@ class Yard(Carrier):
             if len(self._changed) > KEPT:
                 self.table.changed.trim()
                 self.story.pack()
-        if lengths.due:
-            wake_s = min(wake_s, lengths.next_s())
         if wake_s != self._wake_s:
             self._wake_s = wake_s if wake_s > now else inf
             self.out.append((DECIDE_AT, None, self._wake_s))
