@@ -1,8 +1,8 @@
 """What does it cost a policy not to know how long jobs take? `make unknown` (or `python bench/unknown.py`).
 
 It runs every stage of the registry, and every preset, with perfect knowledge and with `--unknown-durations`,
-on a mixed workload (elastic jobs, CPU-hungry ones, profiles of their own) and on one like Philly's, and prints
-a table of average completion times. `docs/unknown.md` has it.
+on a mixed workload (elastic jobs, CPU-hungry ones, profiles of their own) and on one like Philly's, and
+prints a table of average completion times. `docs/unknown.md` has it.
 """
 
 from __future__ import annotations
@@ -49,11 +49,12 @@ def main() -> None:
 
 
 def policies() -> Iterable[str]:
-    """Every stage of the registry, beside srtf unless it is an order or chooses GPU types; and the presets."""
+    """Every stage of the registry, beside srtf unless it is an order itself; and the presets."""
     for name, entry in ENTRIES.items():
-        alone = "order" in entry.stages or name in DEFAULTS.values()
-        if not alone or "order" in entry.stages:
-            yield name if alone else f"srtf+{name}"
+        if "order" in entry.stages:
+            yield name
+        elif name not in DEFAULTS.values():
+            yield f"srtf+{name}"
     yield from PRESETS
 
 

@@ -19,7 +19,6 @@ import numpy as np
 from profile_cases import PROFILES
 from trainyard.api import known_models
 from trainyard.core.events import ProgressReported
-from trainyard.core.reports import take_report
 from trainyard.core.restore import restore
 from trainyard.core.saving import snapshot_record
 from trainyard.core.validate import validate
@@ -187,7 +186,7 @@ def _report(yard: Yard, now_s: float, draw: Random) -> None:
         if draw.random() < 0.3:
             left = draw.uniform(left, record.total)
         done, loss = record.total - left, 0.1 + left / record.total
-        take_report(yard, record, ProgressReported(now_s, record.job_id, done, loss=loss))
+        yard.take_report(record, ProgressReported(now_s, record.job_id, done, loss=loss))
 
 
 # -- what is compared -------------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ import pytest
 from purity_cases import random_scene
 from trainyard.api import known_models
 from trainyard.core.events import ProgressReported
-from trainyard.core.reports import take_report
 from trainyard.core.restore import restore
 from trainyard.core.saving import snapshot_record
 from trainyard.core.validate import validate
@@ -34,7 +33,7 @@ def report(yard, now_s, draw):
         done = record.done_at(now_s) * draw.choice((1.0, 0.9, 0.5))
         total = record.total * 2 if draw.random() < 0.2 else None
         told = ProgressReported(now_s, record.job_id, done, samples_total=total)
-        take_report(yard, record, told)
+        yard.take_report(record, told)
 
 
 @pytest.mark.parametrize("policy", POLICIES)

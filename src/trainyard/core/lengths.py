@@ -6,7 +6,7 @@ has come without it. The next decision revises what is due; what a job has done 
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 
 from trainyard.model.estimate import told
 from trainyard.state.history import History
@@ -14,6 +14,7 @@ from trainyard.state.lifecycle import State
 from trainyard.state.record import Record
 
 DONE, FAILED = State.DONE, State.FAILED
+FEW = 1024
 LEAST_LEFT_S = 1.0  # of work, of a job that is not over
 
 
@@ -24,6 +25,7 @@ class Lengths:
         self.history: History | None = History()  # None: nobody asks for it, and nothing is kept
         self.due: list[tuple[float, int, Record]] = []  # a heap: when, number of the entry
         self._noted = 0  # entries so far
+        self._most = FEW  # entries, before the void ones are thrown away
 
     def begin(self, record: Record, done: float = 0.0) -> None:
         """A job came whose length nobody told; it may have done something before."""
@@ -58,13 +60,17 @@ class Lengths:
         look_s = record.given_since + length.look_s - record.executed
         end_s = record.since + record.remaining / record.rate
         heappush(self.due, (min(look_s, end_s), length.noted, record))
+        if len(self.due) > self._most:
+            self.due = [entry for entry in self.due if _counts(*entry[1:])]
+            heapify(self.due)
+            self._most = max(FEW, 2 * len(self.due))
 
     def revise(self, now: float, changed: list[Record]) -> None:
         """Look again at every belief that is due, and note whose was; who stops jobs asks for it before."""
         late: list[Record] = []
         while self.due and self.due[0][0] <= now:
             _, number, record = heappop(self.due)
-            if record.start >= 0 and record.length is not None and record.length.noted == number:
+            if _counts(number, record):
                 late.append(record)
         for record in late:
             length, history = record.length, self.history or History()
@@ -92,6 +98,11 @@ class Lengths:
         estimate, rate = record.length.estimate, record.reference_rate
         total = max(estimate.mean * rate, done + LEAST_LEFT_S * rate)
         _count_from(record, total)
+
+
+def _counts(number: int, record: Record) -> bool:
+    """Whether an entry is the last one of a run that goes on."""
+    return record.start >= 0 and record.length is not None and record.length.noted == number
 
 
 def set_total(record: Record, total: float) -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trainyard.core.carry_out import Carrier, refusal
+from trainyard.core.carry_out import refusal
 from trainyard.core.check import check_plan, plain_start, plain_turns
 from trainyard.core.events import (
     CheckpointWritten,
@@ -35,14 +35,14 @@ from trainyard.core.events import (
 from trainyard.core.instructions import DECIDE_AT, ENDED, KILL, Do, Instruction, as_objects
 from trainyard.core.lengths import Lengths
 from trainyard.core.progress import roll_back
-from trainyard.core.reports import take_checkpoint, take_report
+from trainyard.core.reports import Listener
 from trainyard.core.story import ALL_DONE, ARRIVED, PREEMPTED, STOPPED, Story
 from trainyard.errors import TrainyardError
 from trainyard.model.allocation import Allocation, Plan
 from trainyard.model.cluster import Cluster, NodeTable
 from trainyard.model.job import Job
 from trainyard.model.rules import Rules
-from trainyard.model.speed import Corrected, Sensitivity, SpeedModel
+from trainyard.model.speed import Sensitivity, SpeedModel
 from trainyard.state.corrections import Corrections
 from trainyard.state.history import restored as past
 from trainyard.state.jobs import JobTable
@@ -63,7 +63,7 @@ DONE, CANCELLED = State.DONE, State.CANCELLED
 MOST_CACHES = 64  # stages of so many policies may keep something
 
 
-class Yard(Carrier):
+class Yard(Listener):
     """All active jobs of one cluster, and the policy that decides about them."""
 
     def __init__(
@@ -226,23 +226,6 @@ class Yard(Carrier):
             opened |= self._vacate(record) or record.job_id in self.pending
         if opened:
             self._start_pending(now)
-
-    def told(self, record: Record) -> None:
-        """A job said something of itself."""
-        self._changed.append(record)
-        self._view.reports += 1
-
-    def believe_corrections(self, corrections: Corrections) -> None:
-        """Measured speeds differ from what was believed: what was worked out of that is void."""
-        view, factors = self._view, corrections.factors()
-        self.corrections = view.corrections = corrections
-        self.speed = view.speed = Corrected(self.model, factors) if factors else self.model
-        view.caches.clear()
-        for record in self.table.records:
-            rate = self.speed.work(record.job)[1] * record.pace
-            if rate != record.reference_rate:
-                record.reference_rate = rate
-                self._changed.append(record)
 
     # -- nodes --------------------------------------------------------------------------------------------
 
@@ -424,8 +407,8 @@ HANDLERS: dict[type, Callable[[Yard, Any], None]] = {
     JobFinished: lambda yard, e: yard.finish(e.time_s, yard.records[e.job_id], e.outcome),
     JobStopped: lambda yard, event: yard.stopped(event.time_s, [yard.records[event.job_id]]),
     JobCancelled: lambda yard, event: yard.cancel(event.time_s, yard.records[event.job_id]),
-    ProgressReported: lambda yard, event: take_report(yard, yard.records[event.job_id], event),
-    CheckpointWritten: lambda yard, event: take_checkpoint(yard, yard.records[event.job_id], event),
+    ProgressReported: lambda yard, event: yard.take_report(yard.records[event.job_id], event),
+    CheckpointWritten: lambda yard, event: yard.take_checkpoint(yard.records[event.job_id], event),
     NodeFailed: lambda yard, event: yard.node_failed(event.time_s, event.node),
     NodeRepaired: lambda yard, event: yard.node_repaired(event.time_s, event.node),
     DecisionDue: lambda yard, event: yard.decide(event.time_s),
