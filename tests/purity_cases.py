@@ -18,6 +18,7 @@ import numpy as np
 
 from profile_cases import PROFILES
 from trainyard.api import known_models
+from trainyard.core.events import ProgressReported
 from trainyard.core.restore import restore
 from trainyard.core.saving import snapshot_record
 from trainyard.core.validate import validate
@@ -27,7 +28,7 @@ from trainyard.model.allocation import Plan
 from trainyard.model.cluster import Cluster, GpuType, Node
 from trainyard.model.job import Job
 from trainyard.model.rules import Rules
-from trainyard.model.speed import Sensitivity, SpeedModel
+from trainyard.model.speed import Corrected, Sensitivity, SpeedModel
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.policy import Policy
 from trainyard.sim.clock import Simulator
@@ -184,7 +185,8 @@ def _report(yard: Yard, now_s: float, draw: Random) -> None:
         left = record.remaining_at(now_s)
         if draw.random() < 0.3:
             left = draw.uniform(left, record.total)
-        yard.progress(now_s, record, left, 0.1 + left / record.total)
+        done, loss = record.total - left, 0.1 + left / record.total
+        yard.take_report(record, ProgressReported(now_s, record.job_id, done, loss=loss))
 
 
 # -- what is compared -------------------------------------------------------------------------------------
@@ -208,7 +210,9 @@ def state_of(view: Snapshot) -> list[Any]:
     table, room = view.table, view.free
     rows = [
         tuple(
-            getattr(record, name) if name not in ("occupies", "seen") else repr(getattr(record, name))
+            getattr(record, name)
+            if name not in ("occupies", "seen", "length")
+            else repr(getattr(record, name))
             for name in NUMBERS
         )
         for record in table.records
@@ -244,7 +248,7 @@ def through_a_file(view: Snapshot, path: Path) -> Snapshot:
 def with_nothing_derived(view: Snapshot) -> Snapshot:
     """Return a fork whose speeds and ladders are worked out anew."""
     cluster = view.nodes.cluster
-    speed = SpeedModel(cluster)
+    speed = Corrected(SpeedModel(cluster), view.speed.factors)
     return replace(view.fork(), speed=speed, sensitivity=Sensitivity(cluster, speed))
 
 

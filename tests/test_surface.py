@@ -21,7 +21,7 @@ CLASSES = [
     "Request", "Result", "Sample", "Scenario", "ScoreOrder", "Shape", "Shapes", "Share", "Size", "Snapshot",
     "SpeedModel", "Sync", "Tenant", "TrainyardError", "Tune", "ZooEntry",
 ]  # fmt: skip
-RULES = "round_s restart_s start_s seed until_s"
+RULES = "round_s restart_s start_s seed until_s unknown_durations"
 FUNCTIONS = {
     "compare": f"cluster jobs policies failures {RULES}",
     "fit_profile": "samples setting name",

@@ -117,7 +117,7 @@ class Driven:
     def report(self, number: int) -> None:
         """One says that less, or more, or as much is left as was thought."""
         part = (0.0, 0.5, 0.99, 1.0)[number % 4]
-        self._tell(number // 4, lambda at, name: ProgressReported(at, name, part * self._left(name)), *State)
+        self._tell(number // 4, lambda at, name: ProgressReported(at, name, self._done(name, part)), *State)
 
     def fail(self, number: int) -> None:
         """A node fails, perhaps again."""
@@ -132,5 +132,6 @@ class Driven:
         if those:
             self.yard.handle(event(self.now_s, those[number % len(those)].job_id))
 
-    def _left(self, name: str) -> float:
-        return self.yard.records[name].remaining_at(self.now_s)
+    def _done(self, name: str, part: float) -> float:
+        record = self.yard.records[name]
+        return record.total - part * record.remaining_at(self.now_s)

@@ -67,8 +67,10 @@ def plan(snapshot: SnapshotSpec | AnyPath, policy: Policy | str = "fifo") -> dic
     chosen = _policy(policy)
     timed = TimedPolicy(chosen, explain=True)
     found = answer(spec, timed.decide)
-    notes = {"notes": dict(found.notes)} if found.notes else {}
-    return {"plan": found.plan, "waiting": found.waiting, "decision_ms": timed.spent_s[-1] * 1e3, **notes}
+    more: dict[str, object] = {"notes": dict(found.notes)} if found.notes else {}
+    if found.estimates:
+        more["estimates"] = found.estimates
+    return {"plan": found.plan, "waiting": found.waiting, "decision_ms": timed.spent_s[-1] * 1e3, **more}
 
 
 def _inputs(cluster: Cluster | AnyPath, jobs: Sequence[Job] | AnyPath) -> tuple[Cluster, Sequence[Job]]:

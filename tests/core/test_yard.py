@@ -137,8 +137,9 @@ def test_checkpoints_survive_a_change_of_cpus():
 def test_reported_progress_is_believed():
     yard = yard_with(Job("a", 0.0, 4, 100.0))
     yard.handle(DecisionDue(0.0))
-    yard.handle(ProgressReported(50.0, "a", 4 * 80.0))
-    assert yard.snapshot(60.0).remaining_s()[0] == pytest.approx(70.0)
+    yard.handle(ProgressReported(50.0, "a", 4 * 20.0))
+    # 80 of 100 s were left, at two fifths of the speed: 200 s, of which 10 are over.
+    assert yard.snapshot(60.0).remaining_s()[0] == pytest.approx(190.0)
 
 
 def test_cancelling_frees_the_gpus_and_tells_the_shell():

@@ -21,6 +21,12 @@ ZOO = {"gnmt": Profile("gnmt")}
 CLUSTER = {"nodes": [{"count": 2, "gpus": 4, "gpu_type": "V100"}, {"count": 1, "gpus": 4, "gpu_type": "K80"}]}
 
 
+BOOKS = {"met": 0, "rows": [], "target": [], "free_cpus": [], "free_memory_gb": [], "said": {}}
+ZEROS = "remaining since_s given_since_s attained executed met saved run_since_s restarts preemptions"
+RECORD = {"seq": 1, "trained_with": 0} | dict.fromkeys(ZEROS.split(), 0)
+LENGTH = dict.fromkeys(("total", "done", "saved", "look_s", "mean", "p10", "p90"), 1) | {"source": "guess"}
+
+
 def job(job_id="a", **more):
     return {"job_id": job_id, "arrival_s": 0, "gpus": 2, "duration_s": 100, **more}
 
@@ -112,6 +118,26 @@ WRONG = {
     "samples left": (
         snapshot(job(remaining_samples=1)),
         "field jobs[0].remaining_samples: the job's work is given as duration_s; give remaining_s",
+    ),
+    "samples left of nobody knows what": (
+        snapshot(job(duration_s=None, remaining_samples=1)),
+        "field jobs[0].remaining_samples: samples need a model or a profile to tell their speed; give one",
+    ),
+    "both lengths": (
+        snapshot(job(samples=1, model="gnmt")),
+        "field jobs[0].duration_s: duration_s and samples are both given; give exactly one of them",
+    ),
+    "history": (
+        snapshot(books={**BOOKS, "history": [{"totals_s": [1, 0]}]}),
+        "field books.history[0].totals_s[1]: 0 is too small; it must be a number above 0",
+    ),
+    "correction": (
+        snapshot(books={**BOOKS, "corrections": [{"kind": "k", "measured": -1, "believed": 1}]}),
+        "field books.corrections[0].measured: -1 is too small; it must be a number above 0",
+    ),
+    "length": (
+        snapshot(job(record={**RECORD, "length": {**LENGTH, "source": "luck"}})),
+        "field jobs[0].record.length.source: 'luck' is not a choice; it must be 'told' or",
     ),
     "too much left": (
         snapshot(job(remaining_s=101)),

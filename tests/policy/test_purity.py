@@ -123,7 +123,7 @@ def test_a_fit_is_kept_for_the_losses_that_it_was_made_of():
         yard.handle(JobSubmitted(start_s, Job("a", start_s, 1, 1000.0, min_gpus=1, max_gpus=4)))
         for k in range(12):
             loss = 1.0 + (first - 1.0) / (k + 1) if k < 11 else 1.0
-            yard.handle(ProgressReported(start_s + k + 1, "a", 999.0 - k, loss))
+            yard.handle(ProgressReported(start_s + k + 1, "a", k + 1.0, loss=loss))
         view = yard.snapshot(start_s + 50.0)
         live, on_fork = (Learned(each, losses=True).left.tolist() for each in (view, view.fork()))
         assert live == on_fork

@@ -47,6 +47,9 @@ StartS = Annotated[float, amount("Seconds lost at a job's first start.")]
 Profiles = Annotated[str | None, typer.Option(help="Profiles by model name (YAML or JSON).", metavar="FILE")]
 Seed = Annotated[int, typer.Option(parser=whole, help="Seed of all randomness.", metavar="N")]
 UntilS = Annotated[float | None, amount("Stop the clock at N seconds.")]
+UnknownDurations = Annotated[
+    bool, typer.Option("--unknown-durations", help="Hide the jobs' work from the policy, which has to guess.")
+]
 Failures = Annotated[
     str | None, typer.Option(help="Node failures (CSV: time_s,node,repair_s).", metavar="FILE")
 ]
@@ -70,7 +73,12 @@ def read_inputs(cluster_file: str, jobs_file: str, profiles: str | None) -> tupl
 
 
 def _rules(
-    round_s: float | None, restart_s: float | None, start_s: float, seed: int, until_s: float | None
+    round_s: float | None,
+    restart_s: float | None,
+    start_s: float,
+    seed: int,
+    until_s: float | None,
+    unknown: bool,
 ) -> Rules:
     """Check the numbers of a run."""
     from trainyard.model.rules import Rules
@@ -82,7 +90,7 @@ def _rules(
     not_negative("--restart-s", restart_s)
     not_negative("--start-s", start_s)
     not_negative("--seed", seed)
-    return Rules(round_s, restart_s, start_s, seed, math.inf if until_s is None else until_s)
+    return Rules(round_s, restart_s, start_s, seed, math.inf if until_s is None else until_s, unknown)
 
 
 def _failures(
@@ -122,9 +130,10 @@ def read_run(
     failures: Failures = None,
     mtbf_h: MtbfH = None,
     repair_h: RepairH = 1.0,
+    unknown_durations: UnknownDurations = False,
 ) -> Run:
     """Read and check everything that a run needs."""
-    rules = _rules(round_s, restart_s, start_s, seed, until_s)
+    rules = _rules(round_s, restart_s, start_s, seed, until_s, unknown_durations)
     nodes, work = read_inputs(cluster, jobs, profiles)
     return Run(nodes, work, rules, _failures(nodes, failures, mtbf_h, repair_h, seed))
 

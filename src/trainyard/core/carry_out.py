@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from trainyard.core.instructions import RETUNE, START, STOP, Do
+from trainyard.core.lengths import Lengths
 from trainyard.core.progress import lr_factor, note_checkpoint, settle
 from trainyard.core.seats import Seats
 from trainyard.core.story import RESUMED, STARTED, Story
@@ -27,6 +28,7 @@ class Carrier:
     speed: SpeedModel
     story: Story
     table: JobTable
+    lengths: Lengths
     records: dict[str, Record]
     target: dict[str, Allocation]
     pending: dict[str, None]
@@ -75,11 +77,14 @@ class Carrier:
             factor = lr_factor(record, gpus)
         record.trained_with = gpus
         record.occupies = allocation
-        record.rate = rate = self.speed.rate(record.job, allocation)
+        record.rate = rate = self.speed.rate(record.job, allocation) * record.pace
         record.since = record.run_since_s = since
         record.saved = left = record.remaining
         record.state = RUNNING
         self._runs = record.start = self._runs + 1  # what is said of its earlier runs is void from now on
+        if record.length is not None:
+            record.length.saved = record.length.done
+            self.lengths.watch(record)
         self.story.append((now, job_id, step, allocation))
         if record.job.terms is not None:
             self.timers.limit(record)
@@ -93,9 +98,11 @@ class Carrier:
         """CPUs or memory change under the same workers: free, and at once."""
         note_checkpoint(record, now)
         left = settle(record, now)
-        record.rate = rate = self.speed.rate(record.job, allocation)
+        record.rate = rate = self.speed.rate(record.job, allocation) * record.pace
         record.occupies = allocation
         self._runs = record.start = self._runs + 1
+        if record.length is not None:
+            self.lengths.watch(record)
         self._changed.append(record)
         self.change(record, RUNNING, now, "CPUs or memory change", allocation)
         self.out.append((RETUNE, record, allocation, rate, record.since + left / rate))

@@ -121,12 +121,27 @@ class JobRetried:
 
 @dataclass(slots=True)
 class ProgressReported:
-    """A running job says how much is left, and its loss; without such reports the speed model is believed."""
+    """A job says how far it is; if it knows, also how fast, its loss, and how much it has to do in all.
+
+    Of a job that never reports the speed model is believed.
+    """
 
     time_s: float
     job_id: str
-    remaining_samples: float
+    samples_done: float
+    samples_per_s: float | None = None
     loss: float | None = None
+    samples_total: float | None = None
+    attempt: int = 0
+
+
+@dataclass(slots=True)
+class CheckpointWritten:
+    """A job has saved what it had done: a failure takes no more than what came after."""
+
+    time_s: float
+    job_id: str
+    samples_done: float
     attempt: int = 0
 
 
@@ -248,6 +263,7 @@ Event = (
     | JobChanged
     | JobRetried
     | ProgressReported
+    | CheckpointWritten
     | NodeJoined
     | NodeLeft
     | NodeDrained

@@ -14,6 +14,7 @@ from trainyard.core import nodes
 from trainyard.core.changes import changed_job
 from trainyard.core.ends import ENDS, forgive
 from trainyard.core.events import (
+    CheckpointWritten,
     DecisionDue,
     Event,
     GpuFailed,
@@ -65,6 +66,7 @@ def take_in(yard: Yard, event: Event) -> None:
         if not isfinite(event.time_s):
             raise MootError(f"its time is {event.time_s}")
         now = yard.now_s = max(yard.now_s, event.time_s)
+        yard.look_again(now)
         if yard.timers.due_s <= now:
             yard.timers.fire(yard, now)
         HANDLERS[type(event)](yard, event, now)
@@ -247,9 +249,18 @@ def _retried(yard: Yard, event: JobRetried, now: float) -> None:
 
 def _progress(yard: Yard, event: ProgressReported, now: float) -> None:
     record = _run_of(yard, event, S.RUNNING, S.STOPPING)
-    if not 0 <= event.remaining_samples < inf:
-        raise MootError(f"{event.remaining_samples} samples cannot be left")
-    yard.progress(now, record, event.remaining_samples, event.loss)
+    if not 0 <= event.samples_done < inf:
+        raise MootError(f"{event.samples_done} samples cannot be done")
+    if event.time_s < record.reported_s:
+        raise MootError(f"job {event.job_id} reported later already")
+    yard.take_report(record, event)
+
+
+def _saved(yard: Yard, event: CheckpointWritten, now: float) -> None:
+    record = _run_of(yard, event, S.RUNNING, S.STOPPING)
+    if not 0 <= event.samples_done < inf:
+        raise MootError(f"{event.samples_done} samples cannot be done")
+    yard.take_checkpoint(record, event)
 
 
 # -- nodes ---------------------------------------------------------------------------------------------------
@@ -392,6 +403,7 @@ HANDLERS: Mapping[type, Callable[[Yard, Any, float], None]] = {
     JobChanged: _changed,
     JobRetried: _retried,
     ProgressReported: _progress,
+    CheckpointWritten: _saved,
     NodeJoined: _joined,
     NodeLeft: _left,
     NodeDrained: _drained,

@@ -194,13 +194,14 @@ def _append(yard: Yard, node: Node) -> None:
     """Make everything one node longer that is kept by the index of nodes."""
     yard.cluster = replace(yard.cluster, nodes=(*yard.cluster.nodes, node))
     yard.nodes = NodeTable(yard.cluster)
-    yard.speed = SpeedModel(yard.cluster)
+    yard.model = SpeedModel(yard.cluster)
+    yard.believe_corrections(yard.corrections)
     yard.several_types = len(yard.nodes.types) > 1
     view = yard.view
     yard.free.append(node.gpus, node.cpus, node.memory_gb)
     yard.counted[node.node_id] = node.gpus
     yard.up_gpus += node.gpus
-    view.nodes, view.speed, view.sensitivity = yard.nodes, yard.speed, Sensitivity(yard.cluster, yard.speed)
+    view.nodes, view.sensitivity = yard.nodes, Sensitivity(yard.cluster, yard.speed)
     view.up = np.append(view.up, True)
     view.up_gpus = yard.up_gpus
     view.freed += 1

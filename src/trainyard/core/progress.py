@@ -17,7 +17,9 @@ def settle(record: Record, now: float) -> float:
         done = record.rate * (now - since)
         record.remaining = max(0.0, record.remaining - done)
         record.since = now
-        if record.job.elastic and record.occupies is not None:
+        if record.length is not None:
+            record.length.done += done
+        if record.job.elastic and record.occupies is not None and record.reported_s < 0:
             occupied = record.occupies
             record.see().ran_at((occupied.gpus, occupied.servers), now - since, done)
     return record.remaining
@@ -26,11 +28,13 @@ def settle(record: Record, now: float) -> float:
 def note_checkpoint(record: Record, now: float) -> None:
     """Remember the samples left at the last checkpoint of this run."""
     every, began = record.job.checkpoint_s, record.run_since_s
-    if now <= began:
+    if now <= began or record.reported_s >= 0:  # then it says itself what it saved
         return
     at = began + floor((now - began) / every) * every if every > 0 else now
     if at >= record.since:
         record.saved = max(0.0, record.remaining - record.rate * (at - record.since))
+        if record.length is not None:
+            record.length.saved = record.length.done + record.rate * (at - record.since)
 
 
 def roll_back(record: Record, now: float) -> None:
@@ -38,6 +42,8 @@ def roll_back(record: Record, now: float) -> None:
     if record.state is RUNNING:
         note_checkpoint(record, now)
         record.remaining = record.saved
+        if record.length is not None:
+            record.length.done = record.length.saved
     record.rate = 0.0
     record.since = now
 

@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trainyard.core.events import DecisionDue, JobStopped, JobSubmitted
 from trainyard.core.instructions import Instruction, Retune, Start, Stop
+from trainyard.core.lengths import set_total
 from trainyard.core.yard import Yard
 from trainyard.errors import InputError
 from trainyard.files.snapshot import SnapshotJob, SnapshotSpec
 from trainyard.model.allocation import Allocation, Plan
 from trainyard.model.tolerance import ROUGH_PART
+from trainyard.state.corrections import restored as corrected
+from trainyard.state.length import restored
 from trainyard.state.record import Record
 from trainyard.state.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from trainyard.files.schemas import BooksEntry
+    from trainyard.files.schemas import BooksEntry, RecordEntry
 
 
 class Replaceable:
@@ -34,11 +37,12 @@ class Replaceable:
 
 
 class Answer(NamedTuple):
-    """One decision: what each job gets, why the others wait, what the policy says of it."""
+    """One decision: what each job gets, why others wait, what the policy says of it, guessed lengths."""
 
     plan: dict[str, dict[str, object]]
     waiting: dict[str, str]
     notes: Mapping[str, Any]
+    estimates: dict[str, dict[str, object]]
 
 
 def restore(spec: SnapshotSpec) -> tuple[Yard, Replaceable]:
@@ -66,6 +70,7 @@ def restore(spec: SnapshotSpec) -> tuple[Yard, Replaceable]:
 
 def _adopt(yard: Yard, spec: SnapshotSpec, books: BooksEntry) -> None:
     """Take in the jobs and the books of a run."""
+    yard.believe_corrections(corrected(books.get("corrections", ())))
     entries = {entry.job.job_id: entry for entry in spec.jobs}
     for job_id in books["rows"]:
         entry = entries[job_id]
@@ -80,16 +85,28 @@ def _adopt(yard: Yard, spec: SnapshotSpec, books: BooksEntry) -> None:
         record.restarts, record.preemptions = numbers["restarts"], numbers["preemptions"]
         record.trained_with, record.first_start_s = numbers["trained_with"], numbers.get("first_start_s")
         record.given_since = numbers["given_since_s"]
+        record.reported_s, record.pace = numbers.get("reported_s", -1.0), numbers.get("pace", 1.0)
+        record.reference_rate *= record.pace
+        _set_length(yard, record, numbers)
         yard.adopt(record, entry.allocation, numbers)
-        _agree(entry, record, spec.now_s)
+        _agree(entry, record, spec.now_s, yard.model.reference_rate(job))
     yard.set_books(spec.now_s, books)
 
 
-def _agree(entry: SnapshotJob, record: Record, now_s: float) -> None:
+def _set_length(yard: Yard, record: Record, numbers: RecordEntry) -> None:
+    """Take in what was believed of the length of a job that nobody told."""
+    if "length" in numbers:
+        record.length, record.total = restored(numbers["length"])
+        record.ideal_s = record.total / record.reference_rate
+    elif not record.total:
+        yard.lengths.begin(record)
+
+
+def _agree(entry: SnapshotJob, record: Record, now_s: float, reference_rate: float) -> None:
     """Refuse progress as users write it that is not what the core's own numbers say."""
     left, samples = record.remaining_at(now_s), entry.remaining_samples
     if entry.remaining_s is not None:
-        samples = entry.remaining_s * record.reference_rate
+        samples = entry.remaining_s * reference_rate
     for name, told, known in (
         ("remaining_samples" if entry.remaining_s is None else "remaining_s", samples, left),
         ("attained_gpu_s", entry.attained_gpu_s, record.attained_gpu_s(now_s)),
@@ -102,10 +119,22 @@ def _agree(entry: SnapshotJob, record: Record, now_s: float) -> None:
 def _set_progress(yard: Yard, entry: SnapshotJob) -> None:
     record = yard.records[entry.job.job_id]
     record.attained = entry.attained_gpu_s
-    if entry.remaining_samples is not None:
+    if record.length is not None:
+        _set_left(yard, record, entry)
+    elif entry.remaining_samples is not None:
         record.remaining = entry.remaining_samples
     elif entry.remaining_s is not None:
         record.remaining = entry.remaining_s * record.reference_rate
+
+
+def _set_left(yard: Yard, record: Record, entry: SnapshotJob) -> None:
+    """Of a job whose length nobody told: how much is left, or else how long it has run, may be known."""
+    left, done = entry.remaining_samples, entry.attained_gpu_s / record.gpus * record.reference_rate
+    if entry.remaining_s is not None:
+        left = entry.remaining_s * record.reference_rate
+    yard.lengths.begin(record, done)
+    if left is not None:
+        set_total(record, done + left)
 
 
 def answer(spec: SnapshotSpec, ask: Callable[[Snapshot], Plan]) -> Answer:
@@ -120,7 +149,18 @@ def answer(spec: SnapshotSpec, ask: Callable[[Snapshot], Plan]) -> Answer:
         for job_id, allocation in sorted(yard.target.items(), key=lambda item: yard.records[item[0]].seq)
     }
     waiting = {job_id: str(refusal) for job_id, refusal in decide.plan.why.items()} | _to_come(spec)
-    return Answer(plan, waiting, decide.plan.notes)
+    return Answer(plan, waiting, decide.plan.notes, _estimates(yard, now_s))
+
+
+def _estimates(yard: Yard, now_s: float) -> dict[str, dict[str, object]]:
+    """What is believed of jobs whose length nobody told: seconds of work as requested, in all and left."""
+    found: dict[str, dict[str, object]] = {}
+    for record in yard.records.values():
+        if record.length is not None:
+            mean, p10, p90, source = record.length.estimate
+            left = {"remaining_s": record.remaining_s(now_s), "source": source}
+            found[record.job_id] = {"mean_s": mean, "p10_s": p10, "p90_s": p90, **left}
+    return found
 
 
 def _to_come(spec: SnapshotSpec) -> dict[str, str]:

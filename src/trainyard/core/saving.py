@@ -41,8 +41,18 @@ def snapshot_record(view: Snapshot) -> dict[str, Any]:
             "free_memory_gb": view.free.memory_gb,
             "said": finite(view.said),
             **({} if view.usage is None else {"usage": view.usage.record()}),
+            **_learnt(view),
         },
     }
+
+
+def _learnt(view: Snapshot) -> dict[str, Any]:
+    """What is known of past jobs, if anybody asked for it, and what reports corrected."""
+    known = {
+        "history": [] if view.history is None else view.history.record(),
+        "corrections": view.corrections.record(),
+    }
+    return {name: entries for name, entries in known.items() if entries}
 
 
 def finite(said: Mapping[str, Any]) -> dict[str, Any]:
@@ -59,8 +69,10 @@ def _job(view: Snapshot, record: Record, names: Mapping[str, str]) -> dict[str, 
         job.model not in ZOO or ZOO[job.model].profile.content is not job.profile.content
     ):
         entry["profile"] = profile_record(job.profile)
-    if left > 0 and job.samples is None:
-        entry["remaining_s"] = min(left / record.reference_rate, job.duration_s or 0.0)
+    if record.length is not None:
+        pass  # its `record` says what is believed to be left
+    elif left > 0 and job.samples is None:
+        entry["remaining_s"] = min(left / view.speed.reference_rate(job), job.duration_s or 0.0)
     elif left > 0:
         entry["remaining_samples"] = left
     allocation = view.target.get(job.job_id)
@@ -80,6 +92,8 @@ def _numbers(view: Snapshot, record: Record) -> dict[str, Any]:
     seen = {} if record.seen is None else record.seen.record()
     first = {} if record.first_start_s is None else {"first_start_s": record.first_start_s}
     rate = {"rate": record.rate} if record.given else {}
+    reported = {} if record.reported_s < 0 else {"reported_s": record.reported_s, "pace": record.pace}
+    length = {} if record.length is None else {"length": record.length.record(record.total)}
     return {
         "seq": record.seq,
         "arrived_s": record.arrival_s,
@@ -97,4 +111,6 @@ def _numbers(view: Snapshot, record: Record) -> dict[str, Any]:
         **first,
         **rate,
         **seen,
+        **length,
+        **reported,
     }

@@ -20,7 +20,8 @@ from trainyard.model.cluster import Cluster, GpuType, Node, NodeTable
 from trainyard.model.rules import Rules
 from trainyard.model.tenant import Tenant
 from trainyard.policy.policy import Policy
-from trainyard.state import usage
+from trainyard.state import corrections, history, usage
+from trainyard.state.length import restored as length_of
 from trainyard.state.lifecycle import State
 from trainyard.state.record import NUMBERS, Record
 from trainyard.state.room import PartlyClosed, Room
@@ -54,7 +55,7 @@ def fork(yard: Yard, decide: Decide | None = None) -> Yard:
         yard.cluster,
         decide or yard.decider,
         yard.rules,
-        yard.speed,
+        yard.model,
         indices=yard.seats is not None,
         remember=yard.over.most,
         policies=yard.policies,
@@ -67,6 +68,9 @@ def fork(yard: Yard, decide: Decide | None = None) -> Yard:
     twin.timers = yard.timers.copy()
     twin.conditions = yard.conditions.copy()
     twin.pending, twin.leaving, twin.counted = yard.pending.copy(), yard.leaving.copy(), yard.counted.copy()
+    twin.lengths.history = yard.lengths.history and yard.lengths.history.copy()
+    twin.lengths.restore(yard.lengths.entries(), twin.records, yard.lengths.noted)
+    twin.model, twin.speed, twin.corrections = yard.model, yard.speed, twin.view.corrections
     twin.seats = None if yard.seats is None else yard.seats.copy()
     return twin
 
@@ -108,6 +112,9 @@ def state_of(yard: Yard) -> dict[str, Any]:
         "seats": None if yard.seats is None else {j: dict(taken) for j, taken in yard.seats.of.items()},
         "said": finite(view.said),
         "usage": None if view.usage is None else view.usage.record(),
+        "history": None if yard.lengths.history is None else yard.lengths.history.record(),
+        "due": [yard.lengths.noted, yard.lengths.entries()],
+        "corrections": yard.corrections.record(),
     }
 
 
@@ -134,6 +141,9 @@ def yard_of(state: Mapping[str, Any], decide: Decide, policies: Policies | None 
     yard.view.said = state["said"]
     yard.view.usage = None if state["usage"] is None else usage.restored(state["usage"])
     yard.look_at(yard.view)
+    yard.lengths.history = None if state["history"] is None else history.restored(state["history"])
+    yard.lengths.restore(state["due"][1], yard.records, state["due"][0])
+    yard.believe_corrections(corrections.restored(state["corrections"]))
     return yard
 
 
@@ -199,18 +209,23 @@ def _record(record: Record) -> dict[str, Any]:
     entry["occupies"] = None if record.occupies is None else _shares(record.occupies)
     entry["seen"] = None if record.seen is None else record.seen.record()
     entry["trouble"] = None if record.trouble is None else record.trouble.record()
+    length = record.length
+    entry["length"] = None if length is None else {**length.record(record.total), "noted": length.noted}
     return entry
 
 
 def _record_of(entry: Mapping[str, Any], nodes: NodeTable) -> Record:
     record = Record(job_from_record(entry["job"]), 0, -1, (1.0, 1.0, 1.0), 0.0, 0.0)
     for name in NUMBERS:
-        if name not in ("job", "state", "occupies", "seen", "trouble"):
+        if name not in ("job", "state", "occupies", "seen", "trouble", "length"):
             setattr(record, name, entry[name])
     record.state = State(entry["state"])
     record.occupies = None if entry["occupies"] is None else _allocation(entry["occupies"], nodes)
     record.seen = None if entry["seen"] is None else restored(entry["seen"])
     record.trouble = None if entry["trouble"] is None else Trouble.of(entry["trouble"])
+    if entry["length"] is not None:
+        record.length, _ = length_of(entry["length"])
+        record.length.noted = entry["length"]["noted"]
     record.row = -1
     return record
 

@@ -19,13 +19,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trainyard.core import nodes
-from trainyard.core.carry_out import Carrier, refusal
+from trainyard.core.carry_out import refusal
 from trainyard.core.check import check_plan, plain_start, plain_turns
 from trainyard.core.events import Event
 from trainyard.core.handlers import take_in
 from trainyard.core.instructions import DECIDE_AT, ENDED, Do, Instruction, as_objects
+from trainyard.core.lengths import Lengths
 from trainyard.core.nodes import Conditions, count_up
 from trainyard.core.parking import Over
+from trainyard.core.reports import Listener
 from trainyard.core.seats import Seats
 from trainyard.core.story import ALL_DONE, ARRIVED, PREEMPTED, STOPPED, Story
 from trainyard.core.timers import Timers
@@ -36,6 +38,8 @@ from trainyard.model.job import Job
 from trainyard.model.rules import Rules
 from trainyard.model.speed import Sensitivity, SpeedModel
 from trainyard.policy.policy import Policy
+from trainyard.state.corrections import Corrections
+from trainyard.state.history import restored as past
 from trainyard.state.jobs import JobTable
 from trainyard.state.journal import KEPT
 from trainyard.state.lifecycle import AFTER, State
@@ -56,7 +60,7 @@ DONE = State.DONE
 MOST_CACHES = 64  # stages of so many policies may keep something
 
 
-class Yard(Carrier):
+class Yard(Listener):
     """All active jobs of one cluster, and the policy that decides about them."""
 
     def __init__(
@@ -79,10 +83,12 @@ class Yard(Carrier):
         self.cluster = cluster
         self.rules = rules or Rules()
         self.nodes = NodeTable(cluster)
-        self.speed = speed or SpeedModel(cluster)
+        self.speed = self.model = speed or SpeedModel(cluster)  # as corrected by reports, and as it was
+        self.corrections = Corrections()
         self.story = Story()
         self.table = JobTable()
         self.table.bound = int(any(tenant.bound for tenant in cluster.tenants.values()))
+        self.lengths = Lengths()
         self.records = self.table.of
         self.target: dict[str, Allocation] = {}  # by job; shared with the snapshot
         self.waiting = Queue()
@@ -116,6 +122,7 @@ class Yard(Carrier):
             np.ones(len(cluster.nodes), dtype=np.bool_),
             Sensitivity(cluster, self.speed),
             rules=self.rules,
+            corrections=self.corrections,
         )
         counts = half_life_s is not None or cluster.tenants
         self.usage = self.view.usage = Usage(half_life_s or WEEK_S) if counts else None
@@ -136,6 +143,7 @@ class Yard(Carrier):
         """Return what a policy sees at this moment; it shares its parts with the yard: fork it to keep it."""
         view = self.view
         view.now_s, view.met = now_s, self._met + len(self.table.records) * (now_s - self._met_at)
+        view.history = self.lengths.history
         if len(view.caches) > MOST_CACHES:  # of policies that only looked
             view.caches.clear()
         return view
@@ -156,12 +164,13 @@ class Yard(Carrier):
             self.waiting.add(record)
             return
         self._target(record, allocation, record.given_since)
-        record.rate = seen.get("rate", self.speed.rate(record.job, allocation))
+        record.rate = seen.get("rate", self.speed.rate(record.job, allocation) * record.pace)
         if not record.rate:  # it was given GPUs that others still had to leave
             self.pending[record.job_id] = None
             return
         record.state, record.occupies = RUNNING, allocation
         self._runs = record.start = self._runs + 1
+        self.lengths.watch(record)
 
     def start_pending(self, now_s: float) -> list[Instruction]:
         """Start what was given GPUs before, as far as no job is still stopping there."""
@@ -177,6 +186,7 @@ class Yard(Carrier):
             self.usage = view.usage = restored_usage(books["usage"])
         if "version" in books:
             self.table.go_on_at(int(books["version"]) - view.node_events)
+        self.lengths.history = past(books.get("history", ()))
         self.free.cpus[:], self.free.memory_gb[:] = books["free_cpus"], books["free_memory_gb"]
         in_order = {job_id: self.target[job_id] for job_id in target}
         self.target.clear()
@@ -198,6 +208,8 @@ class Yard(Carrier):
         self._seq = seq = self._seq + 1
         type_index = self.nodes.type_index[job.gpu_type] if job.gpu_type else -1
         record = Record(job, seq, type_index, self.speed.work(job), now, self._met)
+        if not record.total:  # nobody told its length
+            self.lengths.begin(record)
         self.table.add(record)
         self.story.append((now, job_id, ARRIVED, None))
         self.waiting.add(record)
@@ -208,6 +220,7 @@ class Yard(Carrier):
         self.meet(now)
         record.remaining = min(record.saved, record.total)
         self.change(record, WAITING, now, "tried again")
+        self.believe_rate(record)
         self.table.add(record)
         self.waiting.add(record)
 
@@ -256,6 +269,8 @@ class Yard(Carrier):
         table, lived = self.table, now - record.arrival_s
         if now != self._met_at:
             self.meet(now)
+        if record.length is not None or self.lengths.history is not None:
+            self.lengths.ended(record, now, state)
         met = (self._met - record.met) / lived if lived > 0 else float(len(table))
         crowding = record.gpus * met / self.all_gpus
         self.out.append((ENDED, record, state, now, record.ideal_s * (crowding if crowding > 1.0 else 1.0)))
@@ -278,21 +293,9 @@ class Yard(Carrier):
         if opened:
             self.go_on(now)
 
-    def progress(self, now: float, record: Record, remaining: float, loss: float | None) -> None:
-        """A running job says how much is left."""
-        since = record.since
-        done = record.remaining - remaining
-        if record.occupies is not None and record.job.elastic and now > since and done > 0:
-            record.see().ran_at((record.occupies.gpus, record.occupies.servers), now - since, done)
-        record.remaining = remaining
-        record.since = max(since, now)
-        self._changed.append(record)
-        self.view.reports += 1
-        if loss is not None:
-            record.see().reported(record.total - remaining, loss)
-
     def node_failed(self, now: float, node: str) -> None:
         """A node is gone, and with it all that ran there since the last checkpoints."""
+        self.look_again(now)
         self.conditions.down.add(node)
         nodes.fail(self, node, now, f"node {node} failed")
 
@@ -311,6 +314,8 @@ class Yard(Carrier):
         if now != self._met_at:
             self.meet(now)
         snapshot.now_s, snapshot.met = now, self._met
+        if self.lengths.due:
+            self.look_again(now)
         changes, wake_s, notes, _ = self.decider(snapshot)
         if changes:
             self._apply(changes, now)
@@ -322,6 +327,10 @@ class Yard(Carrier):
         self._wake_s = wake_s if wake_s > now else inf
         if self._wake_s != self._said_s or timers.due_s < inf:
             self.say_when()
+
+    def look_again(self, now: float) -> None:
+        """Revise what is believed of jobs of unknown length, where that is due."""
+        self.lengths.revise(now, self._changed)
 
     def say_when(self) -> None:
         """Say when the policy has to be asked again: when it wants to be, or when something is due."""

@@ -23,7 +23,12 @@ class JobReader:
     """Reads the jobs of one file; no id may come twice, and equal profiles become one object."""
 
     def __init__(
-        self, profiles: Mapping[str, Profile], can_run: JobCheck | None = None, own_models: str = INLINE
+        self,
+        profiles: Mapping[str, Profile],
+        can_run: JobCheck | None = None,
+        own_models: str = INLINE,
+        *,
+        needs_work: bool = True,
     ) -> None:
         from trainyard.files import schemas
 
@@ -31,6 +36,7 @@ class JobReader:
         self._profiles = profiles
         self._can_run = can_run
         self._own_models = own_models  # how users bring models of their own
+        self._needs_work = needs_work  # else nobody may know how long a job takes
         self._inline: dict[str, Profile] = {}
         self._seen: dict[str, Path | int | None] = {}
         self.unused: set[str] = set()  # names of fields that no job has
@@ -48,7 +54,8 @@ class JobReader:
             given["sizes"] = _within(given, place)
         job = Job(**given)
         self._once(job.job_id, place)
-        _check_work(job, place)
+        if self._needs_work or job.duration_s is not None or job.samples is not None:
+            _check_work(job, place)
         _check_range(job, place)
         if self._can_run is not None:
             self._can_run(job, place)

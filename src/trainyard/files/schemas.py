@@ -24,6 +24,7 @@ from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
 from trainyard.files.checking import near_miss
+from trainyard.model.estimate import Source
 from trainyard.model.job import Job
 from trainyard.model.profile import Profile
 
@@ -188,6 +189,26 @@ class UsageEntry(TypedDict):
 
 
 @with_config(CLOSED)
+class CorrectionEntry(TypedDict):
+    """How fast jobs of a kind are, as parts of what their profile says."""
+
+    kind: Text  # a name of everything that a kind is made of
+    measured: Positive
+    believed: Positive
+
+
+@with_config(CLOSED)
+class PastEntry(TypedDict):
+    """What past jobs were that are alike in this: all of it, tenant and model, or nothing (the site)."""
+
+    totals_s: list[Positive]  # seconds as requested, oldest first
+    tenant: NotRequired[str]
+    user: NotRequired[str]
+    model: NotRequired[str]
+    gpus: NotRequired[Count]
+
+
+@with_config(CLOSED)
 class BooksEntry(TypedDict):
     """What a run's snapshot has besides its jobs, so that nothing of the core's books is lost."""
 
@@ -199,6 +220,8 @@ class BooksEntry(TypedDict):
     free_memory_gb: list[Any]
     said: dict[str, Any]  # notes of the last plan
     usage: NotRequired[UsageEntry]
+    corrections: NotRequired[list[Annotated[CorrectionEntry, GIVEN]]]  # of speeds, by reports
+    history: NotRequired[list[Annotated[PastEntry, GIVEN]]]  # past jobs, by what they were
 
 
 @with_config(CLOSED)
@@ -224,6 +247,20 @@ class ShareEntry(TypedDict):
 
 
 @with_config(CLOSED)
+class LengthEntry(TypedDict):
+    """What is believed of the length of a job."""
+
+    total: Positive  # samples
+    done: AtLeastZero  # samples at since_s
+    saved: AtLeastZero  # samples done at the last checkpoint
+    look_s: Positive  # executed seconds at which this is looked at again
+    mean: Positive  # seconds as requested
+    p10: Positive
+    p90: Positive
+    source: Source
+
+
+@with_config(CLOSED)
 class RecordEntry(TypedDict):
     """The core's own numbers of a job, to the last bit; seconds from the start of the run."""
 
@@ -245,6 +282,9 @@ class RecordEntry(TypedDict):
     ran: NotRequired[list[FourNumbers]]  # workers, servers; seconds and samples at this size
     losses: NotRequired[list[TwoNumbers]]  # samples done, loss
     type_s: NotRequired[list[AtLeastZero]]  # seconds on each GPU type
+    reported_s: NotRequired[AtLeastZero]  # when it last said how far it is
+    pace: NotRequired[Positive]  # measured speed / speed by the model, of a job without a profile
+    length: NotRequired[Annotated[LengthEntry, GIVEN]]  # of a job whose length nobody told
 
 
 class ProgressEntry(TypedDict, total=False):

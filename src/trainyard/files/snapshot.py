@@ -62,7 +62,7 @@ def load_snapshot(
     data, place = load_document(path, "a snapshot: now_s, cluster, jobs")
     given = check(schemas.SNAPSHOT, data, place)
     cluster = build_cluster(given["cluster"], place.at("cluster"))
-    reader, holdings = JobReader(profiles or {}, JobCheck(cluster)), _Holdings(cluster)
+    reader, holdings = JobReader(profiles or {}, JobCheck(cluster), needs_work=False), _Holdings(cluster)
     jobs: list[SnapshotJob] = []
     for i, entry in enumerate(given["jobs"]):
         here = place.at("jobs", i)
@@ -124,7 +124,10 @@ def check_remaining(job: Job, progress: ProgressEntry | DecidedEntry, place: Pos
     samples, seconds = progress.get("remaining_samples"), progress.get("remaining_s")
     if samples is not None and seconds is not None:
         raise place.error("remaining_samples and remaining_s are both given; give one of them", "remaining_s")
-    if samples is not None and job.samples is None:
+    if samples is not None and job.samples is None and job.duration_s is None and job.profile is None:
+        what = "samples need a model or a profile to tell their speed; give one, or remaining_s"
+        raise place.error(what, "remaining_samples")
+    if samples is not None and job.duration_s is not None:
         raise place.error("the job's work is given as duration_s; give remaining_s", "remaining_samples")
     if samples is not None and job.samples is not None and samples > job.samples:
         what = f"{samples:g} is more than the job's samples; it must be at most {job.samples:g}"

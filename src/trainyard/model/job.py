@@ -23,7 +23,7 @@ class _Kind:
 
 @dataclass(frozen=True, slots=True)
 class Job(_Kind):
-    """One training job. Exactly one of `duration_s` and `samples` says how much work it is."""
+    """One training job. `duration_s` or `samples` says how much work it is; neither, if nobody knows."""
 
     job_id: str
     arrival_s: float

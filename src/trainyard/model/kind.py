@@ -9,9 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
+from functools import lru_cache
+from hashlib import sha256
+from typing import cast
 
 from trainyard.model.interned import interned
 
+NAME = 1  # where the name of a profile stands in its content, which a job's own profile loses in a file
 PLAIN = (float, int, str, type(None))
 
 
@@ -39,6 +43,21 @@ class Kind:
 
     def __reduce__(self) -> tuple[Callable[..., Kind], tuple[object, ...]]:
         return interned, (Kind, *(getattr(self, field.name) for field in fields(self)))
+
+
+@lru_cache(maxsize=4096)
+def kind_name(kind: Kind) -> str:
+    """Return a name of a kind that files can hold, the same in every process."""
+    content = None if kind.content is None else cast("tuple[object, ...]", kind.content.value)[NAME + 1 :]
+    said = content, kind.gpus, kind.least_gpus, kind.most_gpus, kind.gpu_type, kind.asked_per_gpu
+    return sha256(repr(_named(said)).encode()).hexdigest()[:16]
+
+
+def _named(part: object) -> object:
+    """Return values that are equal as the same text: 1 is 1.0."""
+    if isinstance(part, tuple):
+        return tuple(map(_named, part))
+    return float(part) if isinstance(part, int) else part
 
 
 def content_of(profile: object) -> Content:

@@ -16,6 +16,7 @@ class Rules:
     start_s: float = 0.0  # of every job's first start
     seed: int = 0
     until_s: float = math.inf
+    unknown_durations: bool = False  # hide the jobs' work from the policy
 
 
 class RuleOptions(TypedDict, total=False):
@@ -26,3 +27,4 @@ class RuleOptions(TypedDict, total=False):
     start_s: float
     seed: int
     until_s: float
+    unknown_durations: bool

@@ -28,6 +28,7 @@ from trainyard.policy.policy import Policy
 from trainyard.sim.failures import Failure
 from trainyard.sim.recorder import Recorder, TimedPolicy
 from trainyard.sim.result import Result
+from trainyard.sim.truth import Truth, hidden, require_work
 from trainyard.state.lifecycle import State
 from trainyard.state.record import Record
 
@@ -74,6 +75,12 @@ class Simulator:
             speed=speed,
             half_life_s=policy.order.half_life_s,
         )
+        require_work(self.jobs)
+        unknown = self.rules.unknown_durations
+        self._truth = Truth(self.jobs, self.yard.speed) if unknown else None
+        self._shown = [hidden(job) for job in self.jobs] if unknown else self.jobs  # what the core is told
+        if not unknown:
+            self.yard.lengths.history = None
         self.now_s = 0.0
         self._round_s = self.rules.round_s
         self._failures = iter(failures)
@@ -170,7 +177,7 @@ class Simulator:
         """Hand in all jobs that come now, which only a decision starts; return when the next comes."""
         i, submit = self._next_arrival, self.yard.submit
         while True:
-            submit(at, self.jobs[i])
+            submit(at, self._shown[i])
             i += 1
             arrival_s = self._arrivals[i]
             if arrival_s != at:
@@ -241,16 +248,18 @@ class Simulator:
 
     def _carry_out(self) -> None:
         """Do what the core says. Stops take no time here: their cost is charged at the next start."""
-        yard = self.yard
+        yard, truth = self.yard, self._truth
         todo, yard.out = yard.out, []
         stopped: list[Record] = []
         for do in todo:
             what, record = do[0], do[1]
             if what <= RETUNE:  # or START
                 self._pushed = pushed = self._pushed + 1
-                heappush(self._heap, (do[4], FINISH, pushed, record, record.start))
+                finish_s = do[4] if truth is None else truth.finish_s(record)
+                heappush(self._heap, (finish_s, FINISH, pushed, record, record.start))
             elif what == ENDED:
-                self._recorder.tell(record, do[2], do[3], do[4])
+                fair_s = do[4] if truth is None else truth.reveal(record, do[4])
+                self._recorder.tell(record, do[2], do[3], fair_s)
                 if self._watcher is not None:
                     self._watcher.ended(ended(*do[1:]))
             elif what == DECIDE_AT:
@@ -286,6 +295,8 @@ class Simulator:
     def _result(self, end_s: float, wall_s: float) -> Result:
         if self._unfinished():
             for record in self.yard.table.records:
+                if self._truth is not None:
+                    self._truth.reveal(record)
                 self._recorder.tell_so_far(record, end_s)
         return Result(
             self.policy.name,

@@ -90,13 +90,16 @@ class Told(Beliefs):
         known = self._curves.get((job.kind, type_))
         if known is None:
             known = self._curves[job.kind, type_] = self.snapshot.speed.curve(job, type_, self.most(row))
-        return known
+        pace = self.snapshot.table.records[row].pace
+        return known if pace == 1.0 else known * pace
 
     def surface(self, row: int) -> Floats:
         """Ask the speed model."""
         job = self.snapshot.table.jobs[row]
         most, servers = self.most(row), min(job.most_gpus, MOST_SERVERS)
-        return self.snapshot.speed.surface(job, self.gpu_type(row), most, servers)
+        known = self.snapshot.speed.surface(job, self.gpu_type(row), most, servers)
+        pace = self.snapshot.table.records[row].pace
+        return known if pace == 1.0 else known * pace
 
 
 class Learned(Beliefs):

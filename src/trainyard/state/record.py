@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from trainyard.model.allocation import Allocation
+from trainyard.model.estimate import Estimate
 from trainyard.model.job import Job
+from trainyard.state.length import Length
 from trainyard.state.lifecycle import State
 from trainyard.state.seen import Seen
 from trainyard.state.trouble import Trouble
@@ -24,12 +26,15 @@ NUMBERS: Final = (
     "ideal_s",
     "job",
     "job_id",
+    "length",
     "met",
     "occupies",
+    "pace",
     "preemptions",
     "rate",
     "reference_rate",
     "remaining",
+    "reported_s",
     "restarts",
     "row",
     "run_since_s",
@@ -90,6 +95,9 @@ class Record:
         self.special = False  # it is given other than proportional CPUs or memory
         self.start = -1  # number of its present run; below 0 when it does not run
         self.seen: Seen | None = None  # what there was to see of it while it ran
+        self.length: Length | None = None  # what is believed of its length, if nobody told
+        self.reported_s = -1.0  # when it last said how far it is; below 0: never, and the model is believed
+        self.pace = 1.0  # measured speed / speed by the model, of a job without a profile
         self.trouble: Trouble | None = None  # what went wrong with it, and what keeps it from running
 
     @property
@@ -107,6 +115,12 @@ class Record:
         """Predicted seconds left if it ran with what it asked for."""
         return self.remaining_at(now_s) / self.reference_rate
 
+    def done_at(self, now_s: float) -> float:
+        """Samples done, which may be more than was believed to be all."""
+        if self.length is None:
+            return self.total - self.remaining_at(now_s)
+        return self.length.done + self.rate * max(0.0, now_s - self.since)
+
     def attained_gpu_s(self, now_s: float) -> float:
         """GPU-seconds it ran with so far; while it waits for others to leave its nodes it gets none."""
         return self.attained + self.given * (now_s - self.given_since) if self.rate else self.attained
@@ -123,7 +137,13 @@ class Record:
             setattr(twin, name, getattr(self, name))
         twin.seen = self.seen and self.seen.copy()
         twin.trouble = self.trouble and self.trouble.copy()
+        twin.length = self.length and self.length.copy()
         return twin
+
+    def begin_length(self, estimate: Estimate) -> Length:
+        """Count samples done by themselves from now on, since the total may change."""
+        self.length = Length(estimate)
+        return self.length
 
     def see(self) -> Seen:
         """Return what was seen of it, to note more."""

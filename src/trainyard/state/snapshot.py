@@ -19,6 +19,8 @@ from trainyard.model.job import Job
 from trainyard.model.rules import Rules
 from trainyard.model.speed import Sensitivity, SpeedModel
 from trainyard.state.bars import Bars
+from trainyard.state.corrections import Corrections
+from trainyard.state.history import History
 from trainyard.state.jobs import Column, JobTable
 from trainyard.state.queue import Queue
 from trainyard.state.record import Record
@@ -49,6 +51,8 @@ class Snapshot:
     node_events: int = 0  # nodes that came or went so far
     said: Mapping[str, Any] = field(default_factory=dict)  # notes of the last plan that had any
     bars: Bars | None = None  # reservations, if there are any; replaced, never written to
+    corrections: Corrections = field(default_factory=Corrections)  # of speeds, by reports
+    history: History | None = None  # past jobs, if anybody asks for them
     # What stages keep between decisions to be quicker; without it they decide the same.
     caches: dict[object, Any] = field(default_factory=dict)
     usage: Usage | None = None  # of tenants and users, where somebody keeps count
@@ -98,6 +102,7 @@ class Snapshot:
             target=self.target.copy(),
             free=self.free.copy(),
             caches={},
+            corrections=self.corrections.copy(),
             usage=None if self.usage is None else self.usage.copy(),
         )
         twin.up_gpus = self.up_gpus
@@ -124,11 +129,11 @@ class Snapshot:
         return job.profile.restart_s if job.profile is not None else 0.0
 
     def seen(self, row: int) -> Ran:
-        """Return the sizes a job has run at, the present one included."""
+        """Return the sizes a job has run at, the present one included unless it reports that itself."""
         record = self.table.records[row]
         ran, rate = self.now_s - record.since, record.rate
         before: Ran = record.seen.ran if record.seen is not None else {}
-        if ran <= 0 or rate <= 0:
+        if ran <= 0 or rate <= 0 or record.reported_s >= 0:
             return before
         held, now = self.target[record.job_id], Seen(before.copy())
         now.ran_at((held.gpus, held.servers), ran, rate * ran)

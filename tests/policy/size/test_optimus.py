@@ -149,10 +149,10 @@ class TestLearning:
         yard.handle(JobSubmitted(0.0, job))
         assert Learned(yard.snapshot(0.0), losses=True).left[0] == 1e6  # told nothing, believes the user
         for epoch in range(1, 3):
-            yard.handle(ProgressReported(float(epoch), "a", 1e6 - epoch * 1e4, loss=1 / epoch))
+            yard.handle(ProgressReported(float(epoch), "a", epoch * 1e4, loss=1 / epoch))
         assert Learned(yard.snapshot(3.0), losses=True).left[0] == 20 * 1e4  # too few to tell
         for epoch in range(3, 30):
-            yard.handle(ProgressReported(float(epoch), "a", 1e6 - epoch * 1e4, loss=1 / epoch))
+            yard.handle(ProgressReported(float(epoch), "a", epoch * 1e4, loss=1 / epoch))
         assert Learned(yard.snapshot(30.0), losses=True).left[0] == 1e4  # has come to rest
 
     def test_reports_do_not_hide_what_was_seen(self):
@@ -162,7 +162,7 @@ class TestLearning:
         yard.handle(JobSubmitted(0.0, job))
         yard.handle(DecisionDue(0.0))
         for minute in range(1, 4):
-            yard.handle(ProgressReported(60.0 * minute, "a", 1e7 - 6000.0 * minute))
+            yard.handle(ProgressReported(60.0 * minute, "a", 6000.0 * minute))
         assert yard.snapshot(180.0).seen(0) == {(1, 1): (180.0, 18000.0)}
 
     def test_no_trial_of_more_gpus_than_there_are_of_its_type(self):
@@ -177,7 +177,7 @@ class TestLearning:
         job = Job("a", 0.0, 1, samples=1e6, profile=SERVED, min_gpus=1, max_gpus=8)
         yard = Yard(uniform_cluster(1, 8), parse_policy("optimus(mode=learn)").decide)
         yard.handle(JobSubmitted(0.0, job))
-        yard.handle(ProgressReported(0.0, "a", 1e6, loss=2.3))
+        yard.handle(ProgressReported(0.0, "a", 0.0, loss=2.3))
         assert Learned(yard.snapshot(0.0), losses=True).left[0] == 1e6
 
 

@@ -85,7 +85,7 @@ def test_the_first_trial_to_end_counts():
 def test_a_report_does_not_move_the_end_of_a_trial():
     """What the job has done at this size is then known already; the rest of the trial is to come."""
     yard = yard_of(nodes_of(8), [elastic()], {"a": {"n0": 1}})
-    yard.handle(ProgressReported(60.0, "a", 1940.0))
+    yard.handle(ProgressReported(60.0, "a", 60.0))
     assert Explorer(100.0).wake_s(yard.snapshot(60.0), {}) == 100.0
 
 

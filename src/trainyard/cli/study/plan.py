@@ -47,8 +47,16 @@ def _show(decision: dict[str, Any]) -> None:
         table.add_row(escape(job_id), "waits", escape(reason), "", "", "", "", style="dim")
     console = Console()
     console.print(table)
+    for job_id, it in decision.get("estimates", {}).items():
+        console.print(_estimate(job_id, it), highlight=False, markup=False)
     for what, value in decision.get("notes", {}).items():
         console.print(f"{what}: {_said(value)}", highlight=False)
+
+
+def _estimate(job_id: str, it: dict[str, Any]) -> str:
+    """What is believed of a job whose length nobody told."""
+    spread = f"{it['mean_s']:.0f} s of work ({it['p10_s']:.0f} to {it['p90_s']:.0f})"
+    return f"{job_id}: {spread}, {it['remaining_s']:.0f} s left; source: {it['source']}"
 
 
 def _said(value: Any) -> str:

@@ -46,6 +46,8 @@ def simulate(
 
     chosen = parse_policy(policy)
     cluster, jobs, rules, failures = run()
+    if rules.unknown_durations and learn_online is not None:
+        raise InputError("--learn-online learns from the work of jobs; leave out --unknown-durations")
     with (
         out_dir(out) if out is not None else nullcontext() as directory,
         _learning(chosen, rules.round_s, learn_online) as online,

@@ -84,6 +84,7 @@ class SpeedModel:
         self._reference_type = _nearest_to_one(table)
         self._profiles: dict[Content, _Known] = {}
         self._surfaces: dict[tuple[object, ...], Floats] = {}  # of jobs without a profile
+        self.factors: dict[str, float] = {}  # by kind: none, the profiles are believed
         self.derived: dict[
             tuple[object, ...], Any
         ] = {}  # what others worked out from these speeds, by their keys
@@ -94,6 +95,10 @@ class SpeedModel:
             return self._linear_speed(shapes.workers, self._speeds)
         known = self._know(profile)
         return self._speed(known, shapes, known.per_sample_s, self._speeds)
+
+    def speeds(self, job: Job, shapes: Shapes) -> Floats:
+        """Samples per second of a job in each shape."""
+        return self.bulk(job.profile, shapes)
 
     def rate(self, job: Job, allocation: Allocation) -> float:
         """Samples per second of a job under what it holds: the same number as `bulk` gives."""
@@ -237,13 +242,15 @@ class SpeedModel:
         return self.total_samples(job) / rate if rate > 0 else float("inf")
 
     def work(self, job: Job) -> tuple[float, float, float]:
-        """Total samples, reference rate and ideal seconds of a job."""
+        """Total samples, reference rate and ideal seconds of a job; 0 samples and seconds if nobody told."""
         rate = float(job.gpus) if job.profile is None else self.reference_rate(job)
         if not rate > 0:
             where = f"with {job.gpus} GPUs and their share of CPUs and memory"
             raise InputError(f"job {job.job_id}: its profile gives 0 samples/s {where}; it would never end")
         if job.samples is None and job.duration_s is not None:
             return job.duration_s * rate, rate, job.duration_s
+        if job.samples is None:
+            return 0.0, rate, 0.0
         return self.total_samples(job), rate, self.ideal_s(job)
 
     def _know(self, profile: Profile) -> _Known:

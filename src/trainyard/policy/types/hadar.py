@@ -144,7 +144,7 @@ def mixes(snapshot: Snapshot, record: Record, capacity: Ints) -> Menu:
     if not len(by_type):
         return Menu(by_type, np.zeros(0))
     shapes = snapshot.speed.proportional(by_type, np.full(len(by_type), job.servers))
-    speed = snapshot.speed.bulk(job.profile, shapes)
+    speed = snapshot.speed.speeds(job, shapes)
     return Menu(by_type[speed > 0], speed[speed > 0])
 
 

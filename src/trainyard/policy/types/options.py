@@ -62,7 +62,7 @@ def gangs(snapshot: Snapshot, record: Record, capacity: Ints) -> Menu:
     if at_best.max() < job.gpus <= room.sum():
         use[0] = _fastest_first(job.gpus, room, nodes)
         shapes = snapshot.speed.proportional(use[:1], np.array([job.servers]))
-        speed[0] = snapshot.speed.bulk(job.profile, shapes)[0]
+        speed[0] = snapshot.speed.speeds(job, shapes)[0]
     return Menu(use, speed)
 
 
