@@ -56,6 +56,7 @@ def restore(spec: SnapshotSpec) -> tuple[Yard, Replaceable]:
         yard.handle(JobSubmitted(entry.job.arrival_s, entry.job))
         _set_progress(yard, entry)
     yard.handle(DecisionDue(spec.now_s))
+    yard.forget_decisions()
     for job_id in given:
         yard.records[job_id].since = spec.now_s  # it has been running: no start is to be paid for
     return yard, decide

@@ -40,6 +40,7 @@ def snapshot_record(view: Snapshot) -> dict[str, Any]:
             "free_cpus": view.free.cpus,
             "free_memory_gb": view.free.memory_gb,
             "said": _finite(view.said),
+            **({"decided_s": view.decided_s} if isfinite(view.decided_s) else {}),
         },
     }
 

@@ -146,12 +146,17 @@ class Yard(Carrier):
         """Go on at a moment of an earlier life, after all its jobs were taken in."""
         view, target = self._view, books["target"]
         self._met, self._met_at, view.said = books["met"], now_s, books["said"]
+        view.decided_s = books.get("decided_s", -inf)
         if "version" in books:
             self.table.go_on_at(int(books["version"]) - view.node_events)
         self.free.cpus[:], self.free.memory_gb[:] = books["free_cpus"], books["free_memory_gb"]
         in_order = {job_id: self.target[job_id] for job_id in target}
         self.target.clear()
         self.target.update(in_order)
+
+    def forget_decisions(self) -> None:
+        """Let nobody know when the last decision was: the one that set the books up was none."""
+        self._view.decided_s = -inf
 
     # -- jobs come and go ---------------------------------------------------------------------------------
 
@@ -279,6 +284,7 @@ class Yard(Carrier):
             self._meet(now)
         snapshot.now_s, snapshot.met = now, self._met
         changes, wake_s, notes, _ = self._decide(snapshot)
+        snapshot.decided_s = now
         if notes:
             snapshot.said = notes
         if changes:

@@ -142,6 +142,7 @@ class BooksEntry(TypedDict):
     free_cpus: list[Any]  # of each node, to the last bit
     free_memory_gb: list[Any]
     said: dict[str, Any]  # notes of the last plan
+    decided_s: NotRequired[Moment]  # when the last decision was taken
 
 
 @with_config(CLOSED)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,7 @@ class Snapshot:
     reports: int = 0  # rises whenever a job tells how far it is
     node_events: int = 0  # nodes that came or went so far
     said: Mapping[str, Any] = field(default_factory=dict)  # notes of the last plan that had any
+    decided_s: float = -inf  # when the last decision was taken; -inf: there was none, or nobody knows
     # What stages keep between decisions to be quicker; without it they decide the same.
     caches: dict[object, Any] = field(default_factory=dict)
     up_gpus: int = field(init=False)  # GPUs of all nodes that are up

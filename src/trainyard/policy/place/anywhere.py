@@ -14,7 +14,7 @@ from trainyard.state.room import Parts, Room, fewest_nodes, within
 
 
 def anywhere(job: Job, gpu_type: int, free: Room, nodes: NodeTable) -> tuple[Request, Allocation] | None:
-    """Return nodes for its fewest workers, and one server if these hold something; None only if none have room.
+    """Return nodes for its fewest workers and one server, if any; None only if there is no room.
 
     GPU types are mixed, and the server sits on any node, also on one where no worker does.
     """
