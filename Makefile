@@ -8,7 +8,7 @@ DEMO_POLICIES := fifo,easy,srtf,las,srtf+tune,srtf+doubling,srtf+smd,srtf+dl2,ma
 DEMO_OUT := out/demo
 
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-torch test-compiled test-traces bench answers purity chaos unknown dist compiled clean
+.PHONY: help setup demo test test-torch test-compiled test-traces bench answers purity chaos unknown starvation dist compiled clean
 
 help:
 	@echo "make demo         compare plain schedulers with the ideas of five papers on one mixed workload"
@@ -21,6 +21,7 @@ help:
 	@echo "make purity       compare decisions of 200 random policies that must be the same (ARGS='--seed 2')"
 	@echo "make chaos        lead the core through 1,000,000 events of a real cluster (ARGS='--seed 2 --events 20000')"
 	@echo "make unknown      what it costs each policy not to know how long jobs take (ARGS='--seed 2')"
+	@echo "make starvation   run 500 odd workloads under every policy: all that fits has to be done (ARGS='--seed 2')"
 	@echo "make compiled     build a wheel with the inner loop compiled into dist/: the same results in half the time"
 	@echo "make dist         build the wheel and the source archive into dist/"
 	@echo "make setup        only prepare .venv (PYTHON=python3.12 chooses the interpreter)"
@@ -97,6 +98,9 @@ purity: setup
 
 unknown: setup
 	$(BIN)/python bench/unknown.py $(ARGS)
+
+starvation: setup
+	$(BIN)/python bench/starvation.py $(ARGS)
 
 clean:
 	rm -rf out dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -38,6 +38,10 @@ START = "from trainyard.cli.main import run; run()"
 EXPECTED: dict[str, str] = {
     "rings/las+doubling(mode=explore,explore_s=60)+tune": "the first trial ends in time",
     "rings/srtf+optimus(mode=learn)": "speeds are fitted to all that was seen so far",
+    "typed/gavel": "no turn is shorter than ten restarts",
+    "typed/hadar": "no turn is shorter than ten restarts",
+    "servers/srtf+smd": "who has waited too long is admitted first",
+    "servers/smd(solver=milp,utility=step,charge=used)+spread": "who has waited too long is admitted first",
 }
 
 # Workload -> its jobs file, its cluster, and options that go with it.

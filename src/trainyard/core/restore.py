@@ -63,6 +63,7 @@ def restore(spec: SnapshotSpec) -> tuple[Yard, Replaceable]:
         if yard.usage is not None:
             yard.usage.change(entry.job, spec.now_s, 0, entry.attained_gpu_s)
     yard.handle(DecisionDue(spec.now_s))
+    yard.forget_decisions()
     for job_id in given:
         yard.records[job_id].since = spec.now_s  # it has been running: no start is to be paid for
     return yard, decide

@@ -42,6 +42,7 @@ def snapshot_record(view: Snapshot) -> dict[str, Any]:
             "said": finite(view.said),
             **({} if view.usage is None else {"usage": view.usage.record()}),
             **_learnt(view),
+            **({"decided_s": view.decided_s} if isfinite(view.decided_s) else {}),
         },
     }
 

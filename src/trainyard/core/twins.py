@@ -46,7 +46,7 @@ COUNTS = (
     "_special",
     "_wake_s",
 )
-LOOKS = ("freed", "met", "node_events", "now_s", "reports", "up_gpus")
+LOOKS = ("decided_s", "freed", "met", "node_events", "now_s", "reports", "up_gpus")
 
 
 def fork(yard: Yard, decide: Decide | None = None) -> Yard:
@@ -83,7 +83,7 @@ def state_of(yard: Yard) -> dict[str, Any]:
         "cluster": _cluster_record(yard.cluster),
         "rules": {name: _number(value) for name, value in asdict(yard.rules).items()},
         "counts": {name: _number(getattr(yard, name)) for name in COUNTS},
-        "looks": {name: getattr(view, name) for name in LOOKS},
+        "looks": {name: _number(getattr(view, name)) for name in LOOKS},
         "version": yard.table.changed.version,
         "records": [_record(record) for record in yard.table.records],
         "parked": [_record(record) for record in yard.parked.values()],
@@ -137,7 +137,7 @@ def yard_of(state: Mapping[str, Any], decide: Decide, policies: Policies | None 
     _restore_jobs(yard, state)
     _restore_nodes(yard, state)
     for name in LOOKS:
-        setattr(yard.view, name, state["looks"][name])
+        setattr(yard.view, name, _infinite(state["looks"][name]))
     yard.view.said = state["said"]
     yard.view.usage = None if state["usage"] is None else usage.restored(state["usage"])
     yard.look_at(yard.view)
@@ -247,11 +247,11 @@ def _closed(free: Room) -> list[list[float]] | None:
 
 
 def _number(value: Any) -> Any:
-    return str(value) if isinstance(value, float) and value == inf else value
+    return str(value) if isinstance(value, float) and value in (inf, -inf) else value
 
 
 def _infinite(value: Any) -> Any:
-    return inf if value == "inf" else value
+    return float(value) if value in ("inf", "-inf") else value
 
 
 def _cluster_record(cluster: Cluster) -> dict[str, Any]:

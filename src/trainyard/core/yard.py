@@ -184,6 +184,7 @@ class Yard(Listener):
         self._met, self._met_at, view.said = books["met"], now_s, books["said"]
         if "usage" in books:
             self.usage = view.usage = restored_usage(books["usage"])
+        view.decided_s = books.get("decided_s", -inf)
         if "version" in books:
             self.table.go_on_at(int(books["version"]) - view.node_events)
         self.lengths.history = past(books.get("history", ()))
@@ -191,6 +192,10 @@ class Yard(Listener):
         in_order = {job_id: self.target[job_id] for job_id in target}
         self.target.clear()
         self.target.update(in_order)
+
+    def forget_decisions(self) -> None:
+        """Let nobody know when the last decision was: the one that set the books up was none."""
+        self.view.decided_s = -inf
 
     # -- jobs come and go ---------------------------------------------------------------------------------
 
@@ -230,6 +235,7 @@ class Yard(Listener):
             self.table.replace(record, job)
         else:
             record.job = job
+        self.believe_rate(record)
 
     def waiting_to_start(self) -> list[Record]:
         """Jobs that were given something and have no processes yet."""
@@ -317,6 +323,7 @@ class Yard(Listener):
         if self.lengths.due:
             self.look_again(now)
         changes, wake_s, notes, _ = self.decider(snapshot)
+        snapshot.decided_s = now
         if changes:
             self._apply(changes, now)
             if len(self._changed) > KEPT:

@@ -222,6 +222,7 @@ class BooksEntry(TypedDict):
     usage: NotRequired[UsageEntry]
     corrections: NotRequired[list[Annotated[CorrectionEntry, GIVEN]]]  # of speeds, by reports
     history: NotRequired[list[Annotated[PastEntry, GIVEN]]]  # past jobs, by what they were
+    decided_s: NotRequired[Moment]  # when the last decision was taken
 
 
 @with_config(CLOSED)

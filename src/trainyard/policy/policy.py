@@ -6,6 +6,8 @@ Every decision is made in four steps, whichever way is the quickest that the sta
 2. shape     how big each job should be (size stage)
 3. choose    who of them runs, given what there is (`choose/`)
 4. realise   on which nodes (place stage), with how much CPU and memory (tune stage), as a draft
+
+Where that leaves nobody running although a job could run, one does (`choose/rescue.py`).
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from trainyard.model.refusal import Refusal
 from trainyard.policy.choose.admitted_starts import start_admitted
 from trainyard.policy.choose.in_line import start_all, swap
 from trainyard.policy.choose.reasons import reasons
+from trainyard.policy.choose.rescue import RESCUED, leaves_nobody, rescue
 from trainyard.policy.choose.reselect import Reselection
 from trainyard.policy.choose.selection import Selection
 from trainyard.policy.choose.starts import start_alone, start_waiting
@@ -72,13 +75,19 @@ class Policy:
         if self._idles and not explain and snapshot.bars is None and not snapshot.table.bound:
             waiting = len(snapshot.table.records) - len(snapshot.target)
             if not waiting or not snapshot.free.total or self.order.blocked(snapshot):
-                return UNCHANGED
-            if waiting == 1:
+                if snapshot.target or not waiting:
+                    return UNCHANGED
+            elif waiting == 1:
                 alone = start_alone(self, snapshot)
-                return new_tuple(Plan, (alone, inf, NOTHING_SAID, NOBODY_ASKED)) if alone else UNCHANGED
+                if alone:
+                    return new_tuple(Plan, (alone, inf, NOTHING_SAID, NOBODY_ASKED))
+                if snapshot.target:
+                    return UNCHANGED
         draft, why = Draft(self.tune.ground(snapshot) if self._grounds else snapshot, explain), NOBODY_ASKED
         try:
             notes = self._choose(draft)
+            if leaves_nobody(draft) and (names := rescue(self, draft)):
+                notes = {**notes, RESCUED: names}
             if self._improvers:
                 self._improve(snapshot, draft)
             if explain:

@@ -40,6 +40,7 @@ class Order(Stage, ABC):
     """Who goes first? Ranks active jobs; a non-preemptive order ranks only those that wait."""
 
     preemptive: ClassVar[bool] = True
+    takes_turns: bool = False  # whether the key of a job rises while it runs, so that others come before it
     fill: Fill = "greedy"
     half_life_s: float | None = None  # of the usage that it goes by, if it does
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,7 @@ class Snapshot:
     bars: Bars | None = None  # reservations, if there are any; replaced, never written to
     corrections: Corrections = field(default_factory=Corrections)  # of speeds, by reports
     history: History | None = None  # past jobs, if anybody asks for them
+    decided_s: float = -inf  # when the last decision was taken; -inf: there was none, or nobody knows
     # What stages keep between decisions to be quicker; without it they decide the same.
     caches: dict[object, Any] = field(default_factory=dict)
     usage: Usage | None = None  # of tenants and users, where somebody keeps count

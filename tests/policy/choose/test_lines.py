@@ -51,6 +51,7 @@ class Walked(KeyOrder):
 
     def __init__(self, order):
         self.order = order
+        self.takes_turns = order.takes_turns
 
     def key(self, snapshot):
         return self.order.key(snapshot)

@@ -77,7 +77,8 @@ class Unwilling(Size):
 
 
 def test_what_a_size_stage_says():
-    why = Policy(size=Unwilling()).decide(snapshot_of(nodes_of(4), [job("a", 1)]), explain=True).why
+    busy = snapshot_of(nodes_of(4), [job("r", 1), job("a", 1)], {"r": {"n0": 1}})  # else a would be rescued
+    why = Policy(size=Unwilling()).decide(busy, explain=True).why
     assert {name: str(refusal) for name, refusal in why.items()} == {"a": "is not admitted: not today"}
     assert why["a"].kind == "size"
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 
 import numpy as np
 import pytest
 
 from policy_cases import drafted, names, nodes_of, snapshot_of, two_types
+from purity_cases import live_moments, random_scene
 from trainyard.model.job import Job
 from trainyard.policy.choose.reselect import Reselection
+from trainyard.policy.choose.selection import Choice
 from trainyard.policy.choose.sizes import sizes_to_try
 from trainyard.policy.draft import Draft
 from trainyard.policy.grammar import parse_policy
@@ -223,3 +226,36 @@ def test_nothing_is_said_by_whole_gangs():
     made = selection("srtf", nodes_of(4), [job("a", 2)])
     made.run()
     assert made.notes == {}
+
+
+# -- how often is it tried ---------------------------------------------------------------------------------
+
+
+def test_what_nobody_can_do_without_goes_on(monkeypatch):
+    """A chooser that stops who may not be stopped, again and again: before, that was an endless loop."""
+    made = selection("fifo(fill=greedy)+optimus", nodes_of(4), [job("a", 2), job("b", 1)], {"a": {"n0": 2}})
+    nobody = Choice(np.zeros(0, dtype=np.int64), np.zeros(2))
+    monkeypatch.setattr(made, "chooser", lambda shapes: lambda *_: nobody)
+    made.run()
+    assert made.draft.changes == {}
+
+
+@pytest.mark.parametrize(
+    "policy", ["fifo(fill=greedy)+optimus+random+greedy", "sjf+drf+random+greedy", "srtf+doubling+spread"]
+)
+def test_attempts_are_bounded(policy, monkeypatch):
+    """At any moment of runs with late stops, failures and cancels, n jobs need at most 2 n + 1 attempts."""
+    tried: dict[int, int] = {}
+    attempt = Reselection._attempt
+
+    def counted(made):
+        tried[id(made)] = tried.get(id(made), 0) + 1
+        assert tried[id(made)] <= 2 * len(made.snapshot.table) + 1
+        return attempt(made)
+
+    monkeypatch.setattr(Reselection, "_attempt", counted)
+    for seed in range(4):
+        draw = Random(f"{policy}-{seed}")
+        for _ in live_moments(random_scene(draw), parse_policy(policy), draw, lambda _: True, 60):
+            tried.clear()
+    assert tried

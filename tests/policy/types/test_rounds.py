@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 import pytest
 
+from conftest import checked
 from policy_cases import nodes_of, snapshot_of, two_types
 from trainyard.errors import InputError
 from trainyard.model.cluster import NodeTable
@@ -30,9 +33,10 @@ def jobs(count=2):
 
 
 def assigned(now_s, held, capacity=(2, 2), count=2, round_s=100.0):
-    """Workers by type, and who stayed; None if nobody was asked."""
+    """Workers by type, and who stayed, if the last decision was 40 s ago; None if nobody was asked."""
     stage = Noted(round_s)
     snapshot = snapshot_of(two_types(), jobs(count), now_s=now_s)
+    snapshot.decided_s = now_s - 40.0
     mix = stage.assign(snapshot, np.arange(count), np.array(held), np.array(capacity))
     return mix.tolist(), stage.stayed
 
@@ -52,21 +56,44 @@ def test_nobody_is_asked_in_between_if_all_run_or_nothing_is_idle():
 
 
 @pytest.mark.parametrize(
-    ("now_s", "round_s", "begins"),
+    ("decided_s", "now_s", "round_s", "begins"),
     [
-        (0.0, 100.0, True),
-        (300.0, 100.0, True),
-        (300.99, 100.0, True),  # a moment late
-        (301.01, 100.0, False),
-        (299.9, 100.0, False),
-        (300.0 - 1e-9, 100.0, True),  # rounding
-        (1001.0, 1000.0, True),  # at most a second late
-        (1001.1, 1000.0, False),
-        (0.3, 0.1, True),  # three tenths are not three times a tenth
+        (-inf, 0.0, 100.0, True),
+        (-inf, 150.0, 100.0, True),  # nobody decided before
+        (250.0, 300.0, 100.0, True),
+        (250.0, 301.2, 100.0, True),  # late, but nobody did the work of this round yet
+        (250.0, 399.0, 100.0, True),
+        (300.0, 300.5, 100.0, False),  # it was done a moment ago
+        (201.2, 299.9, 100.0, False),
+        (299.9, 300.0 - 1e-9, 100.0, True),  # rounding
+        (0.2, 0.3, 0.1, True),  # three tenths are not three times a tenth
     ],
 )
-def test_a_round_begins_at_multiples_or_a_moment_later(now_s, round_s, begins):
-    assert Noted(round_s)._begins(now_s) is begins
+def test_a_round_begins_once_however_late(decided_s, now_s, round_s, begins):
+    snapshot = snapshot_of(two_types(), jobs(), now_s=now_s)
+    snapshot.decided_s = decided_s
+    assert Noted(round_s)._begins(snapshot) is begins
+
+
+def test_who_has_not_had_its_turn_stays_for_another_round():
+    """A restart takes 30 s, so a turn lasts 300 s; the job runs since 0."""
+    held = {"j0": {"k": 1}}
+    for now_s, stays in ((200.0, True), (299.0, True), (300.0, False)):
+        snapshot = snapshot_of(two_types(), jobs(), held, now_s, restart_s=30.0)
+        snapshot.decided_s = now_s - 150.0
+        stage = Noted()
+        stage.assign(snapshot, np.arange(2), np.array([[1, 0], [0, 0]]), np.array([2, 2]))
+        assert stage.stayed == [stays, False]
+
+
+@pytest.mark.parametrize("policy", ["gavel(round_s=30)", "gavel(round_s=5)", "hadar(round_s=5)"])
+def test_rounds_shorter_than_a_restart_end_too(policy):
+    """Before, none of both was done after 20,000 s, with 665 restarts."""
+    work = [Job(f"j{i}", 0.0, 1, duration_s=1000.0) for i in range(2)]
+    result = checked(nodes_of(1), work, policy, restart_s=30.0)
+    assert result.summary()["completed"] == 2
+    assert result.summary()["restarts"] <= 2 * 1000 / 300
+    assert result.summary()["makespan_s"] <= 2000 + 30 * result.summary()["restarts"]
 
 
 @pytest.mark.parametrize("round_s", [0.0, -5.0, float("nan")])

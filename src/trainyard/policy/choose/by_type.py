@@ -15,7 +15,7 @@ def as_settled(selection: Selection, ranked: Ints, shapes: Shapes) -> Choice:
     assert shapes.by_type is not None
     snapshot, by_type = selection.snapshot, shapes.by_type
     held = held_by_type(snapshot)
-    if not selection.policy.order.preemptive:
+    if not selection.policy.order.preemptive or selection.turns:
         by_type = _beside_running(selection, ranked, by_type, held)
     whole = np.zeros_like(held)
     whole[ranked] = by_type
@@ -30,8 +30,10 @@ def as_settled(selection: Selection, ranked: Ints, shapes: Shapes) -> Choice:
 
 
 def _beside_running(selection: Selection, ranked: Ints, by_type: Ints, held: Ints) -> Ints:
-    """Leave running jobs that should get nothing what they hold; of the others those run that still fit."""
-    stays = (held[ranked].sum(axis=1) > 0) & ((by_type.sum(axis=1) == 0) | selection.stay[ranked])
+    """Leave running jobs that may not be stopped what they hold; of the others those run that still fit."""
+    stays = selection.stay[ranked]
+    if not selection.policy.order.preemptive:
+        stays = (held[ranked].sum(axis=1) > 0) & ((by_type.sum(axis=1) == 0) | stays)
     by_type = np.where(stays[:, None], held[ranked], by_type)
     left = up_by_type(selection.snapshot)
     for j in np.argsort(~stays, kind="stable").tolist():

@@ -6,12 +6,15 @@ ones take the places of the last running ones.
 
 from __future__ import annotations
 
+import numpy as np
+
 from trainyard.policy.choose.lines import lines_of
 from trainyard.policy.choose.reselect import Reselection
 from trainyard.policy.choose.starts import start
 from trainyard.policy.draft import Draft
 from trainyard.policy.order.by_key import SteadyOrder
 from trainyard.policy.stages import Stages
+from trainyard.policy.turns import has_turn, takes_turns
 
 
 def start_all(policy: Stages, draft: Draft) -> bool:
@@ -36,6 +39,8 @@ def swap(policy: Stages, draft: Draft) -> bool:
     if not len(view.waiting):
         return True
     stops, starts = lines_of(order, view).choose(view)
+    if takes_turns(order, view) and has_turn(view, np.array([record.row for record in stops])).any():
+        return False
     for record in stops:
         draft.release(record.job_id)
     for record in starts:

@@ -47,23 +47,31 @@ class Reselection:
         return False
 
     def run(self) -> None:
-        """Draft who starts, stops, moves or changes size."""
+        """Draft who starts, stops, moves or changes size.
+
+        With n active jobs there are at most 2 n + 1 attempts: each but the last adds a job to those that
+        stay or to those that are barred, and no job is added to either twice.
+        """
         selection = self.selection
         while True:
             self.draft.undo()
             failed = self._attempt()
-            if not self.policy.order.preemptive and self._spare():
-                continue
-            if failed is None or not self._without_them():
+            if not self.policy.order.preemptive and (stopped := self._stopped()):
+                if selection.stay[stopped].all():
+                    self.draft.undo()  # no way to go on without them: what runs goes on, nobody starts
+                    return
+                selection.stay[stopped] = True
+            elif failed is None or not self._without_them():
                 return
-            selection.barred = failed if selection.barred is None else selection.barred | failed
+            else:
+                selection.barred = failed if selection.barred is None else selection.barred | failed
 
     def _attempt(self) -> Mask | None:
         """Choose and place; return which jobs found no place, None if all did."""
         policy, selection = self.policy, self.selection
         if self.admission is not None:
             return self._admitted(self.admission)
-        if policy.size.whole_gangs and selection.one_type and policy.order.preemptive:
+        if policy.size.whole_gangs and selection.one_type and policy.order.preemptive and not selection.turns:
             choice = fill_gangs(selection)  # steps 1 to 3 at once
         else:
             ranked = selection.ranked()  # 1. rank
@@ -99,12 +107,10 @@ class Reselection:
             return as_settled
         return fill if self.selection.one_type else from_pools
 
-    def _spare(self) -> bool:
-        """Remember running jobs that would be stopped, although none may be: they stay as they are."""
+    def _stopped(self) -> list[int]:
+        """Rows of the running jobs that would be stopped."""
         changes, of = self.draft.changes, self.snapshot.table.of
-        stopped = [of[job_id].row for job_id, allocation in changes.items() if allocation is None]
-        self.selection.stay[stopped] = True
-        return bool(stopped)
+        return [of[job_id].row for job_id, allocation in changes.items() if allocation is None]
 
     def _without_them(self) -> bool:
         """Whether to choose again without the jobs that found no place."""

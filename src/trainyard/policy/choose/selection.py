@@ -8,6 +8,7 @@ import numpy as np
 
 from trainyard.model.arrays import Floats, Ints, Mask
 from trainyard.policy.stages import Stages
+from trainyard.policy.turns import has_turn, takes_turns
 from trainyard.state.jobs import Column
 from trainyard.state.snapshot import Snapshot
 
@@ -35,7 +36,11 @@ class Selection:
         self.given = snapshot.table.column(C.GIVEN)
         self.one_type = len(snapshot.nodes.types) == 1
         self.barred: Mask | None = None  # jobs that found no place: they wait
-        self.stay: Mask = np.zeros(self.given.size, dtype=np.bool_)  # running jobs that may not be stopped
+        # Running jobs that may not be stopped: of an order that takes turns those that have not had theirs.
+        self.stay: Mask = np.zeros(self.given.size, dtype=np.bool_)
+        if takes_turns(policy.order, snapshot):
+            self.stay = has_turn(snapshot, np.arange(self.given.size))
+        self.turns = bool(self.stay.any())
 
     def ranked(self) -> Ints:
         """Return the rows that shapes are chosen for, first come first."""
@@ -49,6 +54,8 @@ class Selection:
                 # A job behind one that does not fit, with all jobs at their smallest, waits too.
                 least = np.where(self.stay[ranked], self.given[ranked], table.column(C.LEAST)[ranked])
                 ranked = ranked[np.cumsum(least) <= self.snapshot.up_gpus]
+        elif self.turns:
+            ranked = ranked[np.argsort(~self.stay[ranked], kind="stable")]
         return ranked if self.barred is None else ranked[~self.barred[ranked]]
 
     def demand(self, ranked: Ints, gpus: Ints) -> Floats:
@@ -57,6 +64,8 @@ class Selection:
         if not self.policy.order.preemptive:
             asked = (demand > 0) & ~self.stay[ranked]
             demand = np.where(asked, demand, self.given[ranked])
+        elif self.turns:
+            demand = np.where(self.stay[ranked], self.given[ranked], demand)
         return demand
 
     def servers(self, ranked: Ints, servers: Ints | None) -> Ints | None:

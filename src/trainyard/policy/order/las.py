@@ -57,6 +57,7 @@ class Las(SteadyOrder):
         self.in_gpu_time = not threshold_s
         self.limits: Floats = np.array(limits, dtype=np.float64) * (1 - ROUGH_PART)
         self.queued = int(self.limits.size > 0)  # whether jobs that run come before those that wait
+        self.takes_turns = not self.queued
         self.limits_list: list[float] = self.limits.tolist()
         self.ends: list[float] = (self.limits / (1 - ROUGH_PART)).tolist()
 

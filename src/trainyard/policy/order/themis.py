@@ -18,6 +18,8 @@ class Ftf(KeyOrder):
     rho = (time in the system + predicted remaining time) / run time with an equal share of the cluster.
     """
 
+    takes_turns = True
+
     def key(self, snapshot: Snapshot) -> Floats:
         """Minus rho."""
         table = snapshot.table

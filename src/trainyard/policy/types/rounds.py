@@ -1,15 +1,16 @@
-"""Stages that choose anew who runs at the start of each round only."""
+"""Stages that choose anew who runs at the start of each round only, and let everybody have a turn."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from math import floor
+from math import floor, inf
 
 import numpy as np
 
 from trainyard.errors import InputError
 from trainyard.model.arrays import Ints, Mask
 from trainyard.model.tolerance import COUNT
+from trainyard.policy.turns import has_turn
 from trainyard.policy.types.by_type import ByType
 from trainyard.state.snapshot import Snapshot
 
@@ -22,7 +23,10 @@ def period(round_s: float) -> float:
 
 
 class Rounds(ByType):
-    """Chooses who runs at the start of each round; in between only hands out what is idle."""
+    """Chooses who runs at the start of each round; in between only hands out what is idle.
+
+    A job that was started so late that it has not had its turn yet stays for another round.
+    """
 
     def __init__(self, round_s: float) -> None:
         self.period_s = period(round_s)
@@ -30,8 +34,8 @@ class Rounds(ByType):
     def assign(self, snapshot: Snapshot, ranked: Ints, held: Ints, capacity: Ints) -> Ints:
         """Return workers by type, those of running jobs as they are except at the start of a round."""
         stay: Mask = held.sum(axis=1) > 0
-        if self._begins(snapshot.now_s):
-            stay = np.zeros_like(stay)
+        if self._begins(snapshot):
+            stay &= has_turn(snapshot, ranked)
         idle = capacity - held[stay].sum(axis=0)
         if stay.all() or not idle.any():
             return np.where(stay[:, None], held, 0)
@@ -41,7 +45,10 @@ class Rounds(ByType):
     def choose(self, snapshot: Snapshot, ranked: Ints, held: Ints, capacity: Ints, stay: Mask) -> Ints:
         """Return workers by type; rows that stay keep what they hold."""
 
-    def _begins(self, now_s: float) -> bool:
-        """Whether a round begins now; by a real clock it may be a moment ago."""
-        late_s = now_s - floor(now_s / self.period_s + COUNT) * self.period_s
-        return late_s <= min(0.01 * self.period_s, 1.0)
+    def _begins(self, snapshot: Snapshot) -> bool:
+        """Whether a round began since the last decision, however late this one comes."""
+        before_s = snapshot.decided_s
+        return before_s == -inf or self._round(before_s) < self._round(snapshot.now_s)
+
+    def _round(self, time_s: float) -> int:
+        return floor(time_s / self.period_s + COUNT)

@@ -2,7 +2,8 @@
 
 For each job the workers and servers with which it would end first, within what it may have at most (its
 reservation: `max_gpus`, and the CPUs and memory that go with so many GPUs); then a knapsack over what the
-jobs are worth when they end. Jobs that are worth nothing any more come last, in the order of the order stage.
+jobs are worth when they end. Jobs that are worth nothing any more come last, in the order of the order stage;
+but one that has waited for several times as long as it had until its deadline comes first.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ Solver = Literal["lp", "milp", "frieze-clarke"]
 UtilityName = Literal["sigmoid", "inverse", "linear", "step"]
 Charge = Literal["reserved", "used"]
 STEEPNESS = 10.0  # of the sigmoid, over the time until the deadline
+OVERDUE = 4.0  # times the time until its deadline: who has waited longer is admitted first
 LEAST_EPS = 1e-3  # the grid has some 1 / eps points along each axis
 
 
@@ -70,7 +72,10 @@ class Smd(Size):
         assert servers is not None
         worth = self._worth(beliefs, ranked, gpus, servers)
         weights, capacity = self._weights(beliefs, ranked, gpus, servers)
-        admitted = self._outer(worth, weights, capacity)
+        admitted = self._overdue(beliefs, ranked, weights, capacity)
+        rest = np.flatnonzero(~admitted)
+        left = np.maximum(capacity - weights[admitted].sum(axis=0), 0.0)
+        admitted[rest] = self._outer(worth[rest], weights[rest], left)
         fill(admitted, np.arange(ranked.size), weights, capacity)
         return Chosen(Shapes(np.where(admitted, gpus, 0), np.where(admitted, servers, 0)))
 
@@ -120,10 +125,7 @@ class Smd(Size):
         with np.errstate(divide="ignore"):
             left_s = beliefs.left[ranked] / speeds
         arrival = table.column(C.ARRIVAL)[ranked]
-        ideal_s = table.column(C.TOTAL)[ranked] / table.column(C.REFERENCE_RATE)[ranked]
-        due = np.array([table.jobs[row].deadline_s or np.nan for row in ranked.tolist()], dtype=np.float64)
-        limit_s = np.where(np.isnan(due), self.patience * ideal_s, np.maximum(due - arrival, SECONDS))
-        worth = _utility(self.utility, limit_s)(snapshot.now_s - arrival + left_s)
+        worth = _utility(self.utility, self._limit_s(beliefs, ranked))(snapshot.now_s - arrival + left_s)
         return np.where(np.isfinite(left_s), worth * table.column(C.WEIGHT)[ranked], 0.0)
 
     def _weights(self, beliefs: Told, ranked: Ints, gpus: Ints, servers: Ints) -> tuple[Floats, Floats]:
@@ -135,6 +137,23 @@ class Smd(Size):
         # A job that may have more than there is can still have what it uses.
         beyond = np.any(weights > capacity, axis=1, keepdims=True)
         return np.where(beyond, used, weights), capacity
+
+    def _overdue(self, beliefs: Told, ranked: Ints, weights: Floats, capacity: Floats) -> Mask:
+        """Which jobs come before all others, whatever they are worth: they have waited for too long."""
+        snapshot, taken = beliefs.snapshot, np.zeros(ranked.size, dtype=np.bool_)
+        arrival = snapshot.table.column(C.ARRIVAL)[ranked]
+        waited_s = snapshot.now_s - arrival - snapshot.executed_s()[ranked]
+        late = np.flatnonzero(waited_s > OVERDUE * self._limit_s(beliefs, ranked))
+        fill(taken, late[np.argsort(arrival[late], kind="stable")], weights, capacity)
+        return taken
+
+    def _limit_s(self, beliefs: Told, ranked: Ints) -> Floats:
+        """Seconds from its arrival until a job should be done."""
+        table = beliefs.snapshot.table
+        arrival = table.column(C.ARRIVAL)[ranked]
+        ideal_s = table.column(C.TOTAL)[ranked] / table.column(C.REFERENCE_RATE)[ranked]
+        due = np.array([table.jobs[row].deadline_s or np.nan for row in ranked.tolist()], dtype=np.float64)
+        return np.where(np.isnan(due), self.patience * ideal_s, np.maximum(due - arrival, SECONDS))
 
     def _outer(self, worth: Floats, weights: Floats, capacity: Floats) -> Mask:
         if self.solver == "lp":
