@@ -78,6 +78,6 @@ class JobCheck:
 
 
 def _workers_on(node: Node, cpus: float, memory_gb: float) -> int:
-    by_cpu = int(node.cpus / cpus + PART) if cpus else node.gpus
-    by_memory = int(node.memory_gb / memory_gb + PART) if memory_gb else node.gpus
-    return min(node.gpus, by_cpu, by_memory)
+    by_cpu = node.cpus / cpus + PART if cpus else node.gpus
+    by_memory = node.memory_gb / memory_gb + PART if memory_gb else node.gpus
+    return int(min(node.gpus, by_cpu, by_memory))  # next to nothing of a node fits endlessly often
