@@ -41,6 +41,8 @@ def main() -> int:
         for number in numbers:
             verdict = judged(args.seed, number, Path(folder))
             outcomes[verdict.command, verdict.outcome] += 1
+            if number % 1000 == 0:
+                print(f"{number:,} ...", file=sys.stderr, flush=True)
             slowest, largest = max(slowest, verdict.cpu_s), max(largest, verdict.bytes)
             if verdict.wrong or args.only is not None:
                 failures += verdict.wrong

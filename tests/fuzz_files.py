@@ -186,7 +186,7 @@ def valid_case(draw: Random) -> Case:
         argv, files = run_files(draw)
         policies = [a_policy(draw) for _ in range(1 + (kind == "compare"))]
         named = ["--policy" if kind == "simulate" else "--policies", ",".join(policies)]
-        until_s = draw.choice(("3000", "20000"))
+        until_s = draw.choice(("500", "1000", "2000"))
         return Case([kind, *argv, *named, "--until-s", until_s, *json_flag(draw)], files)
     if kind == "plan":
         suffix, text = document(SNAPSHOT, draw)

@@ -25,6 +25,8 @@ from trainyard.model.speed import SpeedModel
 from trainyard.model.tolerance import COUNT
 from trainyard.policy.policy import Policy
 from trainyard.sim.failures import Failure
+from trainyard.sim.impossible import check_possible, why_never
+from trainyard.sim.length import FailureCount, check_length
 from trainyard.sim.recorder import Recorder, TimedPolicy
 from trainyard.sim.result import Result
 from trainyard.state.lifecycle import State
@@ -75,6 +77,7 @@ class Simulator:
         self.now_s = 0.0
         self._round_s = self.rules.round_s
         self._failures = iter(failures)
+        self._failed = FailureCount()
         self._progress = progress
         self._watcher = watcher
         self._heap: list[Entry] = [NEVER]
@@ -98,15 +101,18 @@ class Simulator:
 
     def _run(self) -> float:
         """Step through time; return when it ended."""
+        check_length(self.jobs, self.policy, self.rules, self.yard.speed)
+        if math.isinf(self.rules.until_s):
+            check_possible(self.yard.cluster, self.jobs, self.policy)
         decide = self.decide
         for _ in self._moments:
             decide()
         if self._unfinished() and math.isinf(self.rules.until_s):
             stuck, record = next(iter(self.yard.records.items()))
-            asked, there = record.gpus, self.yard.cluster.gpus
-            if asked > there:
-                what = f"job {stuck} asks for {asked} GPUs; the cluster has {there}"
-                raise InputError(f"{what}, and policy {self.policy.name} gives it no fewer: ask for less")
+            why = why_never(self.yard.cluster, record.job, self.policy, self.rules)
+            if why is not None:
+                what = f"job {stuck} can never run by policy {self.policy.name}, even alone: {why}"
+                raise InputError(f"{what}; ask for less, or take another policy")
             raise TrainyardError(
                 f"job {stuck} waits and nothing will ever happen: policy {self.policy.name} starves it"
             )
@@ -209,6 +215,7 @@ class Simulator:
         """A node fails, or is back."""
         if isinstance(who, Failure):
             self._push_failure()
+            self._failed.tell(self._recorder.ended)
             self.yard.node_failed(at, who.node)
         else:
             self.yard.node_repaired(at, who)
