@@ -15,6 +15,7 @@ import yaml
 from stage_cases import EACH, random_policy
 
 TRACES = Path(__file__).resolve().parent / "cases" / "traces"
+COMMANDS = ("simulate", "compare", "plan", "trace stats", "trace convert", "trace generate", "fit")
 MOST_LINES = 30  # of a trace; each reader has seen every kind of row by then
 
 PROFILES: dict[str, Any] = {
@@ -122,7 +123,8 @@ class Case:
     @property
     def command(self) -> str:
         """What is run, such as `trace stats`."""
-        return " ".join(self.argv[:2] if self.argv[0] == "trace" else self.argv[:1])
+        said = " ".join(self.argv[:2] if self.argv[0] == "trace" else self.argv[:1])
+        return said if said in COMMANDS else "no command"
 
 
 def jobs_csv() -> str:
@@ -186,7 +188,7 @@ def valid_case(draw: Random) -> Case:
         argv, files = run_files(draw)
         policies = [a_policy(draw) for _ in range(1 + (kind == "compare"))]
         named = ["--policy" if kind == "simulate" else "--policies", ",".join(policies)]
-        until_s = draw.choice(("500", "1000", "2000"))
+        until_s = draw.choice(("300", "600", "1000"))
         return Case([kind, *argv, *named, "--until-s", until_s, *json_flag(draw)], files)
     if kind == "plan":
         suffix, text = document(SNAPSHOT, draw)

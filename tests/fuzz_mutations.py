@@ -50,6 +50,10 @@ OPTIONS = (
     "--storage-mbps", "--intra-gbps", "--policy", "--policies", "--profiles", "--failures", "--cluster", "--x", "--json",
 )  # fmt: skip
 OF_A_RUN = OPTIONS[:7]
+# What may be asked for, and takes its time: a million jobs, thousands of rounds.
+MODEST = dict.fromkeys(
+    [("--jobs", n) for n in ("999999", "1000000", "1000001", "100000", "20000")], "1000"
+) | {("--round-s", "0.5"): "5"}
 NUMBER = re.compile(rb"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 WORD = re.compile(rb"[^\s,:{}\[\]\"']+")
 
@@ -107,7 +111,9 @@ def some_bytes(data: bytes, draw: Random) -> bytes:
         elif kind < 0.7:
             del out[at : at + draw.randint(1, 8)]
         else:
-            out[at:at] = draw.choice((b"\n", b",", b":", b" ", b"\t", b'"', b"'", b"{", b"}", b"[", b"]", b"-", b"&a ", b"*a"))
+            out[at:at] = draw.choice(
+                (b"\n", b",", b":", b" ", b"\t", b'"', b"'", b"{", b"}", b"[", b"]", b"-", b"&a ", b"*a")
+            )
     return bytes(out)
 
 
@@ -167,7 +173,19 @@ def zipped(data: bytes, draw: Random) -> bytes:
 def unreadable(data: bytes, draw: Random) -> bytes:
     """Another encoding, another line end, nothing, or something else altogether."""
     text = data.decode("utf-8", errors="replace")
-    other = (b"", b" \n", b"\0", b"\xff\xfe", b"null", b"[]", b"{}", b'"x"', b"1", b"---\n...\n---\n", b"\xef\xbb\xbf" + data)
+    other = (
+        b"",
+        b" \n",
+        b"\0",
+        b"\xff\xfe",
+        b"null",
+        b"[]",
+        b"{}",
+        b'"x"',
+        b"1",
+        b"---\n...\n---\n",
+        b"\xef\xbb\xbf" + data,
+    )
     coded = (text.encode("utf-16"), text.encode("latin-1", errors="replace"), data.replace(b"\n", b"\r"))
     return draw.choice((*other, *coded, data.replace(b"\n", b"\r\n"), data * 2, data.replace(b",", b";")))
 
@@ -208,7 +226,9 @@ def _changed(data: Any, draw: Random) -> Any:
     elif isinstance(data, list):
         data.insert(draw.randrange(len(data) + 1), draw.choice(data))
     else:
-        data[draw.choice((str(key) + "s", "x", "", 5, 1.5, True, None, "\ud800", "gpus", "V100"))] = data.pop(key)
+        data[draw.choice((str(key) + "s", "x", "", 5, 1.5, True, None, "\ud800", "gpus", "V100"))] = data.pop(
+            key
+        )
     return data
 
 
@@ -230,7 +250,9 @@ def odd_policy(text: str, draw: Random) -> str:
     if kind < 0.85:
         return "+".join(draw.choice((*ENTRIES, *PRESETS)) for _ in range(draw.randint(1, 4)))
     at = draw.randrange(len(text) + 1)
-    new = draw.choice(("(", ")", "+", ",", "=", " ", "x", ":", "((", "\0", "日", "1", "\ud800", "a" * 5000, ")" * 5000))
+    new = draw.choice(
+        ("(", ")", "+", ",", "=", " ", "x", ":", "((", "\0", "日", "1", "\ud800", "a" * 5000, ")" * 5000)
+    )
     return text[:at] + new + text[at + draw.randrange(2) :]
 
 
@@ -250,9 +272,7 @@ def odd_options(case: Case, draw: Random) -> None:
     elif kind < 0.85:
         name = draw.choice(OF_A_RUN if argv[0] in ("simulate", "compare") else OPTIONS)
         value = draw.choice(NUMBERS)
-        # A million jobs may be asked for, and take their time.
-        many = name == "--jobs" and value.isdecimal() and 10_000 < int(value) < 10**8
-        argv += [name, "1e5" if many else value]
+        argv += [name, MODEST.get((name, value), value)]
     elif kind < 0.92:
         argv.append(draw.choice(OPTIONS))
         if draw.random() < 0.8:

@@ -13,7 +13,9 @@ SEED = 16
 def test_odd_input_never_makes_a_command_fall_over(tmp_path, first):
     for number in range(first, first + 30):
         verdict = judged(SEED, number, tmp_path)
-        assert not verdict.wrong, f"bench/fuzz.py --seed {SEED} --only {number}: {verdict.outcome}\n{verdict.said}"
+        assert not verdict.wrong, (
+            f"bench/fuzz.py --seed {SEED} --only {number}: {verdict.outcome}\n{verdict.said}"
+        )
 
 
 def test_a_case_can_be_repeated():

@@ -12,7 +12,10 @@ from trainyard.policy.parameters import bare, parameters_of
 from trainyard.policy.registry import ENTRIES
 
 # What a parameter needs beside it to be allowed at all.
-BESIDE = {"explore_s": {"optimus": ",mode=learn", "doubling": ",mode=explore"}, "k": {"smd": ",solver=frieze-clarke"}}
+BESIDE = {
+    "explore_s": {"optimus": ",mode=learn", "doubling": ",mode=explore"},
+    "k": {"smd": ",solver=frieze-clarke"},
+}
 NUMBERS = [
     (entry.name, name)
     for entry in ENTRIES.values()
@@ -32,9 +35,15 @@ def test_no_number_of_a_stage_is_without_bounds(stage, name, value):
         parse_policy(f"{stage}({name}={value}{beside})")
 
 
-NEXT_TO_NOTHING = {("gamma", "1e-300"), ("beta", "1e-300"), ("inertia", "1e-300")}  # as good as 0, which is allowed
+NEXT_TO_NOTHING = {
+    ("gamma", "1e-300"),
+    ("beta", "1e-300"),
+    ("inertia", "1e-300"),
+}  # as good as 0, which is allowed
 
 
 def test_rounds_of_nothing_are_refused():
-    with pytest.raises(InputError, match="stage gavel: round_s=1e-09 is too small; give a number from 1 to 1e[+]12"):
+    with pytest.raises(
+        InputError, match="stage gavel: round_s=1e-09 is too small; give a number from 1 to 1e[+]12"
+    ):
         parse_policy("gavel(round_s=1e-9)")

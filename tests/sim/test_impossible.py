@@ -47,7 +47,9 @@ def test_an_end_of_the_run_makes_it_legal():
 
 def test_memory_beside_each_gpu_counts_as_well():
     job = Job("fat", 0.0, 8, 100.0, min_gpus=1, memory_gb=8 * 200.0)
-    with pytest.raises(InputError, match="'fat' asks for 200 GB with each of 8 GPUs; .* room for 2 such GPUs"):
+    with pytest.raises(
+        InputError, match="'fat' asks for 200 GB with each of 8 GPUs; .* room for 2 such GPUs"
+    ):
         run([job], "fifo")
     assert run([job], "srtf+drf").summary()["completed"] == 1
 
@@ -65,7 +67,9 @@ def test_what_no_sum_shows_is_told_when_the_run_is_stuck():
     job = Job("spread", 0.0, 2, 100.0, profile=profile)
     with pytest.raises(InputError) as caught:
         run([job], "fifo", Cluster("thin", nodes))
-    assert "job spread can never run by policy fifo, even alone: needs 2 GPUs; 12 are free" in str(caught.value)
+    assert "job spread can never run by policy fifo, even alone: needs 2 GPUs; 12 are free" in str(
+        caught.value
+    )
     assert "ask for less, or take another policy" in str(caught.value)
 
 
@@ -80,7 +84,7 @@ class Shy(Fixed):
 
 def test_a_job_that_would_run_alone_is_starved_by_the_policy():
     policy = Policy("shy", size=Shy())
-    assert why_never(SMALL, LARGE, parse_policy("srtf+drf"), Rules()) is None
+    assert why_never(SMALL, LARGE, parse_policy("srtf+drf"), Rules()) == ""
     try:
         run([Job("a", 0.0, 1, 10.0), Job("b", 0.0, 1, 10.0)], policy)
     except InputError as error:

@@ -66,7 +66,9 @@ def _written_out(node: yaml.Node, known: dict[int, int]) -> int:
 
 def _kind(tag: str) -> str:
     """What a value should have been by its tag."""
-    return {"int": "a number", "float": "a number", "timestamp": "a date"}.get(tag.rpartition(":")[2], f"'{tag}'")
+    return {"int": "a number", "float": "a number", "timestamp": "a date"}.get(
+        tag.rpartition(":")[2], f"'{tag}'"
+    )
 
 
 # YAML 1.1 takes 5e-5 for text; people, JSON and YAML 1.2 mean the number.

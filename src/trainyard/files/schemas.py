@@ -84,7 +84,8 @@ Duration = Annotated[
     Field(ge=SMALLEST, le=MAX_S, allow_inf_nan=False, description="a number above 0, from 1e-15 to 1e12"),
 ]
 Summed = Annotated[
-    float, Field(ge=0, le=LARGEST_SUM, allow_inf_nan=False, description="a number of at least 0, at most 1e24")
+    float,
+    Field(ge=0, le=LARGEST_SUM, allow_inf_nan=False, description="a number of at least 0, at most 1e24"),
 ]
 WholeCell = Annotated[int, Field(ge=1, le=MAX_GPUS, description=f"a whole number from 1 to {MAX_GPUS}")]
 Count = Annotated[WholeCell, WHOLE]
@@ -92,7 +93,9 @@ WholeCellFrom0 = Annotated[int, Field(ge=0, le=MAX_GPUS, description=f"a whole n
 CountFrom0 = Annotated[WholeCellFrom0, WHOLE]
 TwoNumbers = Annotated[list[Summed], Field(min_length=2, max_length=2, description="two numbers")]
 FourNumbers = Annotated[list[Summed], Field(min_length=4, max_length=4, description="four numbers")]
-AtMostOne = Annotated[float, Field(ge=-LARGEST, le=1, allow_inf_nan=False, description="a number of at most 1")]
+AtMostOne = Annotated[
+    float, Field(ge=-LARGEST, le=1, allow_inf_nan=False, description="a number of at most 1")
+]
 Batch = Annotated[int, Field(ge=1, le=10**9, description="a whole number from 1 to 1000000000"), WHOLE]
 Flag = Annotated[bool, Field(description="true or false")]
 Text = Annotated[str, LINE, Field(description="one line of text")]
@@ -182,7 +185,9 @@ class ShareEntry(TypedDict):
 class RecordEntry(TypedDict):
     """The core's own numbers of a job, to the last bit; seconds from the start of the run."""
 
-    seq: Annotated[int, Field(ge=1, le=MAX_SEED, description="a whole number above 0"), WHOLE]  # order of submission
+    seq: Annotated[
+        int, Field(ge=1, le=MAX_SEED, description="a whole number above 0"), WHOLE
+    ]  # order of submission
     remaining: Summed  # samples left at since_s
     since_s: Summed
     given_since_s: Summed

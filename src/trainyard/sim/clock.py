@@ -101,22 +101,27 @@ class Simulator:
 
     def _run(self) -> float:
         """Step through time; return when it ended."""
-        check_length(self.jobs, self.policy, self.rules, self.yard.speed)
-        if math.isinf(self.rules.until_s):
-            check_possible(self.yard.cluster, self.jobs, self.policy)
+        self._check()
         decide = self.decide
         for _ in self._moments:
             decide()
         if self._unfinished() and math.isinf(self.rules.until_s):
             stuck, record = next(iter(self.yard.records.items()))
             why = why_never(self.yard.cluster, record.job, self.policy, self.rules)
-            if why is not None:
+            if why:
                 what = f"job {stuck} can never run by policy {self.policy.name}, even alone: {why}"
                 raise InputError(f"{what}; ask for less, or take another policy")
             raise TrainyardError(
                 f"job {stuck} waits and nothing will ever happen: policy {self.policy.name} starves it"
             )
         return self.rules.until_s if self._unfinished() else self.now_s
+
+    def _check(self) -> None:
+        """Refuse what would never end."""
+        if isinstance(self.policy, Policy):  # others decide without stages
+            check_length(self.jobs, self.policy, self.rules, self.yard.speed)
+            if math.isinf(self.rules.until_s):
+                check_possible(self.yard.cluster, self.jobs, self.policy)
 
     def _unfinished(self) -> bool:
         return self._recorder.ended < len(self.jobs)

@@ -30,11 +30,13 @@ def check_possible(cluster: Cluster, jobs: Sequence[Job], policy: Policy) -> Non
                 raise InputError(f"{error}, or take another policy: {what}") from None
 
 
-def why_never(cluster: Cluster, job: Job, policy: Policy, rules: Rules) -> str | None:
-    """Say why a job finds no nodes even with the whole cluster to itself; None if it does.
+def why_never(cluster: Cluster, job: Job, policy: Policy, rules: Rules) -> str:
+    """Say why a job finds no nodes even with the whole cluster to itself; nothing if it does.
 
     Order and size are plain ones: what starves a job that could run is the policy, not the input.
     """
+    if not isinstance(policy, Policy):
+        return ""
     size = Fixed() if policy.size.whole_gangs else Drf()
     plain = Policy(policy.name, Fifo(), size, policy.place, policy.tune)
     told: list[str] = []
@@ -47,4 +49,4 @@ def why_never(cluster: Cluster, job: Job, policy: Policy, rules: Rules) -> str |
     yard = Yard(cluster, decide, rules)
     yard.submit(job.arrival_s, job)
     yard.decide(job.arrival_s)
-    return told[0] if told else None
+    return told[0] if told else ""

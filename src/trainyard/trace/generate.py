@@ -54,7 +54,9 @@ def poisson(
     gpus = GpuCounts.of(gpu_mix).draw(jobs, demand_rng)
     times = np.maximum(1.0, np.round(demand_rng.exponential(duration_s, jobs), 3))
     if arrivals[-1] > MAX_S:
-        what = f"{jobs} jobs take {arrivals[-1]:g} s to come; it must be at most {MAX_S:g}: give a higher rate"
+        what = (
+            f"{jobs} jobs take {arrivals[-1]:g} s to come; it must be at most {MAX_S:g}: give a higher rate"
+        )
         raise InputError(what, field="rate-per-h")
     rows = zip(arrivals.tolist(), gpus.tolist(), times.tolist(), strict=True)
     return [Job(f"{PLAIN}-{i}", *row) for i, row in enumerate(rows)]
