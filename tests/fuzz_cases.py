@@ -14,7 +14,7 @@ import sys
 import time
 import traceback
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,14 +24,18 @@ from unittest.mock import patch
 from fuzz_files import Case, valid_case
 from fuzz_mutations import mutate
 from trainyard.cli import main
+from trainyard.model.cluster import Cluster
+from trainyard.model.job import Job
+from trainyard.model.rules import Rules
+from trainyard.policy.policy import Policy
 from trainyard.sim import parallel
 from trainyard.sim.clock import Simulator
+from trainyard.sim.failures import Failure
+from trainyard.sim.result import Result
 
 MOST_S = 10.0  # of CPU: what else the machine does must not count
 MOST_BYTES = 1 << 30
 ERROR = "trainyard: error: "
-# What may stand on stderr besides an error.
-NOTES = ("note: ", "Report: ", "plots written", "made.csv", "the real cluster")
 
 
 class TooLongError(BaseException):
@@ -90,14 +94,14 @@ def run(case: Case, command: str, how: tuple[str, ...]) -> Verdict:
         except BaseException as error:  # whatever it is, it is a finding
             outcome, said = type(error).__name__, _told(error)
     spent, taken = time.process_time() - began, max(0, _peak_bytes() - had)
-    texts = [_text(out), _text(err)]
+    printed, told = _text(out), _text(err)
     if outcome in ("0", "2"):
-        what = _misprint(outcome, *texts, "--json" in case.argv)
-        outcome, said = (what, "\n".join(texts)[-1500:]) if what else (outcome, texts[1])
+        what = _misprint(outcome, printed, told, "--json" in case.argv)
+        outcome, said = (what, f"{printed}\n{told}"[-1500:]) if what else (outcome, told)
         if spent > MOST_S:
             outcome = "too long"
     elif not said:
-        said = texts[1]
+        said = told
     return Verdict(command, outcome, outcome not in ("0", "2"), said, spent, taken, how)
 
 
@@ -168,7 +172,14 @@ def _peak_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def _one_by_one(cluster, jobs, policies: Sequence, rules=None, failures=(), progress=None):  # type: ignore[no-untyped-def]
+def _one_by_one(
+    cluster: Cluster,
+    jobs: Sequence[Job],
+    policies: Sequence[Policy],
+    rules: Rules | None = None,
+    failures: Iterable[Failure] = (),
+    progress: object = None,
+) -> list[Result]:
     """Stand for `run_all` without other processes."""
     return [Simulator(cluster, jobs, policy, rules, failures).run() for policy in policies]
 

@@ -1,4 +1,4 @@
-"""Small valid input files of every kind, and the command lines that read them: what the fuzzer starts from."""
+"""Small valid input files of every kind, and commands that read them: what the fuzzer starts from."""
 
 from __future__ import annotations
 

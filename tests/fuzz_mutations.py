@@ -16,38 +16,44 @@ from trainyard.policy.parameters import parameters_of
 from trainyard.policy.registry import ENTRIES, PRESETS
 
 NUMBERS = (
-    "0", "-0", "1", "-1", "2", "0.5", "3", "7", "1e-9", "1e-300", "5e-324", "1e9", "1e12", "1e15", "1e18", "1e30",
-    "1e300", "1.7976931348623157e308", "1e400", "-1e30", "nan", "NaN", "inf", "-Infinity", ".inf", "-.inf", ".nan",
-    "999999", "1000000", "1000001", "100000", "20000", "4294967296", "9223372036854775808", "0x10", "0b1", "0o17", "1_000",
-    "1,5", "1e5", "12345678901234567890", "9" * 400, "0." + "0" * 200 + "1", "1e-5", "1000", "64", "300", "0.0001",
+    "0", "-0", "1", "-1", "2", "0.5", "3", "7", "1e-9", "1e-300", "5e-324", "1e9", "1e12", "1e15", "1e18",
+    "1e30", "1e300", "1.7976931348623157e308", "1e400", "-1e30", "nan", "NaN", "inf", "-Infinity", ".inf",
+    "-.inf", ".nan", "999999", "1000000", "1000001", "100000", "20000", "4294967296", "9223372036854775808",
+    "0x10", "0b1", "0o17", "1_000", "1,5", "1e5", "12345678901234567890", "9" * 400, "0." + "0" * 200 + "1",
+    "1e-5", "1000", "64", "300", "0.0001",
 )  # fmt: skip
 WORDS = (
-    "", " ", "null", "~", "true", "no", "x", "-", "=", "<<", "?", "*a", "&a", "&a [*a]", "{}", "[]", "{", "]", "!!int x",
-    "!!float x", "!!bool x", "!!binary x", "!!timestamp x", "!!set {a}", "!!omap [a]", "!!pairs [a]", "!!python/name:os.x",
-    "!!null x", "!x y", "!!int ''", "!!float ''", "!!int 0x", "!!str 5", "1:60", "-1:x", "0b", "0x", "0o8", "2001-13-45",
-    "2001-01-01", "2001-01-01 25:00:00", "9999999-01-01", "2024-02-30", "1e", ".", "+", "-.", "1__", "_1", "'", '"', "\\",
-    "\t", "\r", "\ufeff", "\u2028", "\u0000", "\ud7ff", "é", "日本", "\U0001f600", "\u202e", "\\ud800", "%x", "%YAML 9.9",
-    "---", "...", "# x", "| x", "> x", "@x", "`x`", "a" * 5000, "V100", "K80", "V100-0", "a", "resnet50", "plain", "failed",
-    "ring", "ps", "none", "nodes", "jobs", "gpus", "job_id", "arrival_s", "1|2|4", "\"\\ud800\"", "inf", "\x1b[31m", "\x7f",
-    "[1, 2", "{x: 1}", "{x: {y: 1}}", "[[[]]]", "0001", "0777", "١", "1 2", "NULL", "True", "1,2,3", "\n", "\r\n", ",", ",,,",
+    "", " ", "null", "~", "true", "no", "x", "-", "=", "<<", "?", "*a", "&a", "&a [*a]", "{}", "[]", "{",
+    "]", "!!int x", "!!float x", "!!bool x", "!!binary x", "!!timestamp x", "!!set {a}", "!!omap [a]",
+    "!!pairs [a]", "!!python/name:os.x", "!!null x", "!x y", "!!int ''", "!!float ''", "!!int 0x",
+    "!!str 5", "1:60", "-1:x", "0b", "0x", "0o8", "2001-13-45", "2001-01-01", "2001-01-01 25:00:00",
+    "9999999-01-01", "2024-02-30", "1e", ".", "+", "-.", "1__", "_1", "'", '"', "\\", "\t", "\r", "\ufeff",
+    "\u2028", "\u0000", "\ud7ff", "é", "日本", "\U0001f600", "\u202e", "\\ud800", "%x", "%YAML 9.9", "---",
+    "...", "# x", "| x", "> x", "@x", "`x`", "a" * 5000, "V100", "K80", "V100-0", "a", "resnet50", "plain",
+    "failed", "ring", "ps", "none", "nodes", "jobs", "gpus", "job_id", "arrival_s", "1|2|4", "\"\\ud800\"",
+    "inf", "\x1b[31m", "\x7f", "[1, 2", "{x: 1}", "{x: {y: 1}}", "[[[]]]", "0001", "0777", "١", "1 2",
+    "NULL", "True", "1,2,3", "\n", "\r\n", ",", ",,,",
 )  # fmt: skip
 VALUES: tuple[Any, ...] = (
-    None, True, False, 0, 1, -1, 2, 3, 7, 64, 300, 1000, 20_000, 100_000, 10**6, 10**6 + 1, 2**31, 2**63, 10**20, 10**400, 0.0, -0.0,
-    0.5, 1.5, 1e-5, 1e-9, 1e-300, 5e-324, 1e9, 1e12, 1e15, 1e18, 1e30, 1e300, 1.7e308, -1e30, float("nan"), float("inf"), float("-inf"),
-    "", " ", "x", "5", "1e400", "nan", "inf", "V100", "K80", "V100-0", "plain", "a", "failed", "ring", "ps", "\ud800", "\u2028", "a\nb", "\0",
-    [], {}, [1], [[]], {"x": 1}, {"": 1}, [None], [{}], [1, 2, 3], [float("nan")] * 3, {"V100": 0}, {"V100": 1e-300}, {"K80": 1e300},
-    {"gpus": 1}, {"cpus": 1, "memory_gb": 1}, {"cpus": 0, "memory_gb": 0}, {"cpus": 1e30, "memory_gb": 1e-30},
+    None, True, False, 0, 1, -1, 2, 3, 7, 64, 300, 1000, 20_000, 100_000, 10**6, 10**6 + 1, 2**31, 2**63,
+    10**20, 10**400, 0.0, -0.0, 0.5, 1.5, 1e-5, 1e-9, 1e-300, 5e-324, 1e9, 1e12, 1e15, 1e18, 1e30, 1e300,
+    1.7e308, -1e30, float("nan"), float("inf"), float("-inf"), "", " ", "x", "5", "1e400", "nan", "inf",
+    "V100", "K80", "V100-0", "plain", "a", "failed", "ring", "ps", "\ud800", "\u2028", "a\nb", "\0", [], {},
+    [1], [[]], {"x": 1}, {"": 1}, [None], [{}], [1, 2, 3], [float("nan")] * 3, {"V100": 0},
+    {"V100": 1e-300}, {"K80": 1e300}, {"gpus": 1}, {"cpus": 1, "memory_gb": 1}, {"cpus": 0, "memory_gb": 0},
+    {"cpus": 1e30, "memory_gb": 1e-30},
 )  # fmt: skip
 # Numbers that a file may have, at their edges; and what a number may be multiplied by.
 LEGAL = (
-    1e-12, 1e-9, 1e-6, 0.001, 0.01, 0.1, 0.5, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 64, 100, 1000, 10_000, 100_000,
-    10**6, 1e7, 1e9, 1e11, 1e12, 1e14, 1e15,
+    1e-12, 1e-9, 1e-6, 0.001, 0.01, 0.1, 0.5, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 64, 100, 1000, 10_000,
+    100_000, 10**6, 1e7, 1e9, 1e11, 1e12, 1e14, 1e15,
 )  # fmt: skip
 FACTORS = (0.0, 1e-9, 1e-6, 0.001, 0.1, 0.5, 0.99, 1.01, 2, 3, 10, 100, 1000, 1e6, 1e9, 1e12)
 OPTIONS = (
-    "--round-s", "--restart-s", "--start-s", "--seed", "--until-s", "--mtbf-h", "--repair-h", "--jobs", "--rate-per-h",
-    "--duration-s", "--gpus", "--models", "--preset", "--format", "--batch", "--network-gbps", "--dataset-gb",
-    "--storage-mbps", "--intra-gbps", "--policy", "--policies", "--profiles", "--failures", "--cluster", "--x", "--json",
+    "--round-s", "--restart-s", "--start-s", "--seed", "--until-s", "--mtbf-h", "--repair-h", "--jobs",
+    "--rate-per-h", "--duration-s", "--gpus", "--models", "--preset", "--format", "--batch",
+    "--network-gbps", "--dataset-gb", "--storage-mbps", "--intra-gbps", "--policy", "--policies",
+    "--profiles", "--failures", "--cluster", "--x", "--json",
 )  # fmt: skip
 OF_A_RUN = OPTIONS[:7]
 # What may be asked for, and takes its time: a million jobs, thousands of rounds.
@@ -233,8 +239,8 @@ def _changed(data: Any, draw: Random) -> Any:
 
 
 MUTATIONS: tuple[tuple[Mutation, int], ...] = (
-    (number, 5), (scaled, 12), (word, 4), (swapped, 3), (some_bytes, 4), (lines, 3), (column, 2), (nested, 1), (zipped, 1),
-    (unreadable, 1), (structure, 10),
+    (number, 5), (scaled, 12), (word, 4), (swapped, 3), (some_bytes, 4), (lines, 3), (column, 2),
+    (nested, 1), (zipped, 1), (unreadable, 1), (structure, 10),
 )  # fmt: skip
 
 

@@ -1,8 +1,9 @@
-"""A sample of `make fuzz`: whatever is odd about the input, exit code 0 or 2, soon, and one line if it is 2."""
+"""A sample of `make fuzz`: whatever is odd about the input, exit code 0 or 2, and one line if it is 2."""
 
 from __future__ import annotations
 
 import pytest
+
 from fuzz_cases import judged, made
 
 CASES = 150

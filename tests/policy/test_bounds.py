@@ -44,6 +44,6 @@ NEXT_TO_NOTHING = {
 
 def test_rounds_of_nothing_are_refused():
     with pytest.raises(
-        InputError, match="stage gavel: round_s=1e-09 is too small; give a number from 1 to 1e[+]12"
+        InputError, match=r"stage gavel: round_s=1e-09 is too small; give a number from 1 to 1e[+]12"
     ):
         parse_policy("gavel(round_s=1e-9)")

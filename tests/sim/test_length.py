@@ -31,7 +31,7 @@ def test_an_end_makes_it_possible():
 
 
 def test_the_rounds_of_a_run_count_like_those_of_a_stage():
-    with pytest.raises(InputError, match="1e[+]11 rounds of 0.1 s"):
+    with pytest.raises(InputError, match=r"1e\+11 rounds of 0\.1 s"):
         run(Job("a", 0.0, 1, 1e10), round_s=0.1)
 
 

@@ -16,7 +16,6 @@ from trainyard.files.checking import shown
 from trainyard.files.position import LineOf, Path, Position
 from trainyard.files.reading import StrPath, name_of, read_text
 
-
 MOST_PARTS = 10_000_000  # of a document
 
 

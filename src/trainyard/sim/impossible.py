@@ -1,4 +1,4 @@
-"""Which job can never run, and by which limit? Said before a run where that is certain, else when it is stuck."""
+"""Which job can never run, and by which limit? Said before a run if that is sure, else when it is stuck."""
 
 from __future__ import annotations
 
