@@ -6,7 +6,7 @@ import pytest
 
 from fuzz_cases import judged, made
 
-CASES = 150
+CASES = 120
 SEED = 16
 
 
