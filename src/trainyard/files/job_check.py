@@ -40,7 +40,7 @@ class JobCheck:
         if least > room:
             needs = f"{least} {job.gpu_type} GPUs" if job.gpu_type else f"{least} GPUs"
             what = f"job '{job.job_id}' needs {needs}; the cluster has {room}, ask for at most that"
-            raise place.error(what, "gpus" if job.min_gpus is None else "min_gpus")
+            raise place.error(what, "gpus" if least == job.gpus else "min_gpus")
         if job.particular:
             cpus, memory_gb = job.asked_per_gpu
             beside = least, cpus or 0.0, memory_gb or 0.0
