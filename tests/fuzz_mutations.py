@@ -271,6 +271,8 @@ def _odd_parameter(draw: Random) -> str:
 def odd_options(case: Case, draw: Random) -> None:
     """Change a command line: a value, an option more or less, or the policy."""
     argv = case.argv
+    if argv[0] in ("simulate", "compare") and "--until-s" not in argv:
+        argv += ["--until-s", "600"]  # there may be rounds from now on
     at = next((i + 1 for i, part in enumerate(argv) if part in ("--policy", "--policies")), None)
     kind = draw.random()
     if at is not None and kind < 0.6:
