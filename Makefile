@@ -8,7 +8,7 @@ DEMO_POLICIES := fifo,easy,srtf,las,srtf+tune,srtf+doubling,srtf+smd,srtf+dl2,ma
 DEMO_OUT := out/demo
 
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-torch test-compiled test-traces bench answers purity chaos unknown starvation dist compiled clean
+.PHONY: help setup demo test test-torch test-compiled test-traces bench answers purity chaos unknown starvation fuzz dist compiled clean
 
 help:
 	@echo "make demo         compare plain schedulers with the ideas of five papers on one mixed workload"
@@ -22,6 +22,7 @@ help:
 	@echo "make chaos        lead the core through 1,000,000 events of a real cluster (ARGS='--seed 2 --events 20000')"
 	@echo "make unknown      what it costs each policy not to know how long jobs take (ARGS='--seed 2')"
 	@echo "make starvation   run 500 odd workloads under every policy: all that fits has to be done (ARGS='--seed 2')"
+	@echo "make fuzz         run commands on 10,000 inputs that are wrong in some way (ARGS='--seed 2')"
 	@echo "make compiled     build a wheel with the inner loop compiled into dist/: the same results in half the time"
 	@echo "make dist         build the wheel and the source archive into dist/"
 	@echo "make setup        only prepare .venv (PYTHON=python3.12 chooses the interpreter)"
@@ -101,6 +102,9 @@ unknown: setup
 
 starvation: setup
 	$(BIN)/python bench/starvation.py $(ARGS)
+
+fuzz: setup
+	$(BIN)/python bench/fuzz.py $(ARGS)
 
 clean:
 	rm -rf out dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -107,7 +107,7 @@ WRONG = {
     ),
     "digits": (
         entry(f"count: {'9' * 5000}, gpus: 1"),
-        "c.yaml: not valid YAML: a number or a date in it cannot be read;",
+        "c.yaml, line 3: not valid YAML: '99999999999999999999999999999999999",
     ),
     "nan": (
         entry("count: 1, gpus: 1, cpus: .nan"),

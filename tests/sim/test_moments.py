@@ -170,7 +170,7 @@ def test_ties_keep_the_order_of_the_list():
 
 
 def test_a_job_larger_than_the_cluster_is_told_so():
-    words = "job a asks for 9 GPUs; the cluster has 1, and policy fifo gives it no fewer: ask for less"
+    words = "job a can never run by policy fifo, even alone: needs 9 GPUs; 1 is free; ask for less"
     with pytest.raises(InputError, match=words):
         simulator([Job("a", 0.0, 9, 1.0)]).run()
 

@@ -205,3 +205,11 @@ def test_order_in_the_file_makes_no_difference(rows):
     assert one.span_s == other.span_s == max(r[0] for r in rows) - min(r[0] for r in rows)
     assert one.suggested_gpus == other.suggested_gpus
     assert sum(one.gpu_counts.values()) <= 1 + 1e-9
+
+
+def test_a_gap_of_thirty_thousand_years_needs_no_memory():
+    """A window every ten minutes of it would be 12 GiB."""
+    found = trace_stats([job(0), job(60), job(1e12)])
+    assert found.span_s == 1e12
+    assert found.arrivals is not None
+    assert found.arrivals.dispersion["10min"] == pytest.approx(2, rel=1e-6)  # one whole window has two jobs

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from trainyard.cli.usage import not_negative, note, number, positive, whole
+from trainyard.cli.usage import in_bounds, not_negative, note, number, positive, whole
 from trainyard.errors import InputError
+from trainyard.model.limits import LONGEST_H, MAX_S, SHORTEST_MTBF_H, SHORTEST_ROUND_S, SMALLEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from trainyard.model.job import Job
     from trainyard.model.rules import Rules
     from trainyard.sim.failures import Failure
-
-SHORTEST_ROUND_S = 0.01  # shorter ones would only keep the clock from advancing
 
 
 def amount(what: str) -> Any:
@@ -90,6 +89,10 @@ def _rules(
     not_negative("--restart-s", restart_s)
     not_negative("--start-s", start_s)
     not_negative("--seed", seed)
+    in_bounds("--round-s", round_s, SHORTEST_ROUND_S, MAX_S)
+    in_bounds("--until-s", until_s, SMALLEST, MAX_S)
+    in_bounds("--restart-s", restart_s, 0, MAX_S)
+    in_bounds("--start-s", start_s, 0, MAX_S)
     return Rules(round_s, restart_s, start_s, seed, math.inf if until_s is None else until_s, unknown)
 
 
@@ -104,6 +107,8 @@ def _failures(
         raise InputError("--failures and --mtbf-h exclude each other; give one of them")
     positive("--mtbf-h", mtbf_h)
     positive("--repair-h", repair_h)
+    in_bounds("--mtbf-h", mtbf_h, SHORTEST_MTBF_H, LONGEST_H)
+    in_bounds("--repair-h", repair_h, SMALLEST, LONGEST_H)
     if file is not None:
         return [Failure(*row) for row in load_failures(Path(file), cluster)]
     return RandomFailures(cluster, mtbf_h, repair_h, seed) if mtbf_h is not None else ()

@@ -48,6 +48,12 @@ def not_negative(option: str, value: float | None) -> None:
         raise InputError(f"{option} {value:g}: give {right}")
 
 
+def in_bounds(option: str, value: float | None, least: float, most: float) -> None:
+    """Refuse a value that is out of bounds."""
+    if value is not None and not least <= value <= most:
+        raise InputError(f"{option} {value:g}: give a number from {least:g} to {most:g}")
+
+
 def wants_suffix(name: str, path: str, suffixes: tuple[str, ...], right: str) -> None:
     """Refuse a file to write whose name does not end in one of these; pipes and devices may have any name."""
     if not path.lower().endswith(suffixes) and not _is_device(path):

@@ -13,6 +13,7 @@ from trainyard.files.document import load_document
 from trainyard.files.position import Position
 from trainyard.files.reading import StrPath
 from trainyard.model.cluster import CPUS_PER_GPU, DEFAULT_GPU_TYPE, MEMORY_GB_PER_GPU, Cluster, GpuType, Node
+from trainyard.model.limits import MAX_GPUS, MAX_NODES
 from trainyard.model.tenant import Tenant
 
 if TYPE_CHECKING:
@@ -60,16 +61,15 @@ def _check_tenants(tenants: Mapping[str, Tenant], gpus: int, place: Position) ->
 
 
 def _nodes(entries: list[NodeEntry], place: Position) -> tuple[Node, ...]:
-    from trainyard.files.schemas import MAX_GPUS
-
     nodes: list[Node] = []
     numbers: Counter[str] = Counter()
-    gpus = 0
+    gpus = count = 0
     for i, entry in enumerate(entries):
-        gpus += entry["count"] * entry["gpus"]
-        if gpus > MAX_GPUS:
-            what = f"the cluster has {gpus} GPUs so far; it must have at most {MAX_GPUS}"
-            raise place.error(what, i, "count")
+        gpus, count = gpus + entry["count"] * entry["gpus"], count + entry["count"]
+        for has, most, what in ((gpus, MAX_GPUS, "GPUs"), (count, MAX_NODES, "nodes")):
+            if has > most:
+                so_far = f"the cluster has {has} {what} so far; it must have at most {most}"
+                raise place.error(so_far, i, "count")
         nodes.extend(_expand(entry, numbers))
     return tuple(nodes)
 

@@ -5,10 +5,23 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from trainyard.errors import InputError
 from trainyard.files.checking import near_miss
 from trainyard.files.position import Position, on_line
+
+if TYPE_CHECKING:
+    from _csv import Reader
+
+
+def checked(reader: Reader, where: str) -> Iterator[list[str]]:
+    """Return the rows of a CSV; what is none is told with its line."""
+    try:
+        yield from reader
+    except csv.Error as error:
+        what = f"not valid CSV: {error}; check the quotes"
+        raise InputError(what, where=where, line=reader.line_num) from None
 
 
 class CsvTable:
@@ -17,23 +30,20 @@ class CsvTable:
     def __init__(self, text: str, where: str, known: Sequence[str], required: Sequence[str]) -> None:
         self.where = where
         self._reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-        self.header = [name.strip() for name in self._first()]
+        self.header = [name.strip() for name in next(checked(self._reader, where), [])]
         self._check_header(known, required)
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """Return (line, cells) of every row that is not blank."""
         width, reader = len(self.header), self._reader
         line = reader.line_num + 1
-        try:
-            for row in reader:
-                if len(row) == width:
-                    yield line, row
-                elif row:
-                    what = f"{len(row)} cells in a table of {width} columns; every row must have {width}"
-                    raise InputError(what, where=self.where, line=line)
-                line = reader.line_num + 1
-        except csv.Error as error:
-            raise self._invalid(error) from None
+        for row in checked(reader, self.where):
+            if len(row) == width:
+                yield line, row
+            elif row:
+                what = f"{len(row)} cells in a table of {width} columns; every row must have {width}"
+                raise InputError(what, where=self.where, line=line)
+            line = reader.line_num + 1
 
     def records(self, columns: Collection[str]) -> Iterator[tuple[dict[str, str], Position]]:
         """Return the cells of these columns that are not empty, by column, and the place, of every row."""
@@ -41,16 +51,6 @@ class CsvTable:
         for line, row in self.rows():
             cells = {name: cell for name, i in picked if (cell := row[i].strip())}
             yield cells, on_line(self.where, line)
-
-    def _first(self) -> list[str]:
-        try:
-            return next(self._reader, [])
-        except csv.Error as error:
-            raise self._invalid(error) from None
-
-    def _invalid(self, error: csv.Error) -> InputError:
-        what = f"not valid CSV: {error}; check the quotes"
-        return InputError(what, where=self.where, line=self._reader.line_num)
 
     def _check_header(self, known: Sequence[str], required: Sequence[str]) -> None:
         absent = frozenset(known).difference(self.header)

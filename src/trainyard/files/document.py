@@ -12,12 +12,33 @@ from typing import Any
 import yaml
 
 from trainyard.errors import InputError
+from trainyard.files.checking import shown
 from trainyard.files.position import LineOf, Path, Position
 from trainyard.files.reading import StrPath, name_of, read_text
 
+MOST_PARTS = 10_000_000  # of a document
+
 
 class _Loader(yaml.SafeLoader):
-    """Safe YAML that refuses a key given twice."""
+    """Safe YAML that refuses a key given twice, and says on which line a value cannot be read."""
+
+    def get_single_node(self) -> yaml.Node | None:
+        root: yaml.Node | None = super().get_single_node()
+        if root is not None and _written_out(root, {}) > MOST_PARTS:
+            what = f"with its aliases written out it has more than {MOST_PARTS} parts; use fewer aliases"
+            raise yaml.constructor.ConstructorError(None, None, what, root.start_mark)
+        return root
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep)
+        except (yaml.YAMLError, RecursionError, MemoryError):
+            raise
+        except Exception:  # a value that is not of the form of its tag raises whatever comes to it
+            what = f"{shown(str(node.value))} cannot be read as {_kind(node.tag)}"
+            raise yaml.constructor.ConstructorError(
+                None, None, f"{what}; shorten it or put it in quotes", node.start_mark
+            ) from None
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         names = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
@@ -28,6 +49,25 @@ class _Loader(yaml.SafeLoader):
                     None, None, f"'{key}' is given twice; give it once", mark
                 )
         return super().construct_mapping(node, deep)
+
+
+def _written_out(node: yaml.Node, known: dict[int, int]) -> int:
+    """How many values a node stands for; an alias counts as all that it stands for."""
+    if isinstance(node, yaml.ScalarNode):
+        return 1
+    if id(node) not in known:
+        known[id(node)] = 1  # for an alias of what it is a part of
+        pairs = isinstance(node, yaml.MappingNode)
+        parts = (part for pair in node.value for part in pair) if pairs else iter(node.value)
+        known[id(node)] = 1 + sum(_written_out(part, known) for part in parts)
+    return known[id(node)]
+
+
+def _kind(tag: str) -> str:
+    """What a value should have been by its tag."""
+    return {"int": "a number", "float": "a number", "timestamp": "a date"}.get(
+        tag.rpartition(":")[2], f"'{tag}'"
+    )
 
 
 # YAML 1.1 takes 5e-5 for text; people, JSON and YAML 1.2 mean the number.
@@ -78,8 +118,8 @@ def _from_yaml(text: str, where: str) -> object:
     except yaml.reader.ReaderError as error:
         what = f"not valid YAML: it must not have the character {chr(error.character)!r}"
         raise InputError(what, where=where, line=text.count("\n", 0, error.position) + 1) from None
-    except ValueError:
-        what = "a number or a date in it cannot be read; shorten the number or put the text in quotes"
+    except (ValueError, OverflowError):
+        what = "an escaped character in it does not exist; write the character itself"
         raise InputError(f"not valid YAML: {what}", where=where) from None
 
 
@@ -91,7 +131,7 @@ def _line_finder(text: str) -> LineOf:
         try:
             node: yaml.Node | None = yaml.compose(text, _Loader)
             return node
-        except (yaml.YAMLError, RecursionError):
+        except (yaml.YAMLError, RecursionError, ValueError, OverflowError):
             return None
 
     def line_of(path: Path) -> int | None:

@@ -33,39 +33,40 @@ class JobCheck:
         self._tenants = cluster.tenants
         self._workers: dict[tuple[str, float, float], int] = {}
 
-    def __call__(self, job: Job, place: Position = NOWHERE) -> None:
-        """Refuse a job that could not run; `place` is where it stands."""
-        room = self._gpus.get(job.gpu_type)
+    def __call__(self, job: Job, place: Position = NOWHERE, gpus: int | None = None) -> None:
+        """Refuse a job that could not run with so many GPUs, or its fewest; `place` is where it stands."""
+        least, room = gpus or job.least_gpus, self._gpus.get(job.gpu_type)
         if room is None:
             hint = did_you_mean(job.gpu_type, self._types)
             raise place.error(f"job '{job.job_id}' wants unknown GPU type '{job.gpu_type}'{hint}", "gpu_type")
-        if job.least_gpus > room:
-            gpus = f"{job.least_gpus} {job.gpu_type} GPUs" if job.gpu_type else f"{job.least_gpus} GPUs"
-            what = f"job '{job.job_id}' needs {gpus}; the cluster has {room}, ask for at most that"
-            raise place.error(what, "gpus" if job.min_gpus is None else "min_gpus")
+        if least > room:
+            needs = f"{least} {job.gpu_type} GPUs" if job.gpu_type else f"{least} GPUs"
+            what = f"job '{job.job_id}' needs {needs}; the cluster has {room}, ask for at most that"
+            raise place.error(what, "gpus" if least == job.gpus else "min_gpus")
         if job.tenant in self._tenants:
             _check_quota(job, place, self._tenants[job.tenant])
         if job.particular:
             cpus, memory_gb = job.asked_per_gpu
-            self._check_beside(job, place, cpus or 0.0, memory_gb or 0.0)
+            beside = least, cpus or 0.0, memory_gb or 0.0
+            self._check_beside(job, place, *beside)
             if job.profile is not None and job.profile.apart and job.profile.server is not None:
-                self._check_servers(job, place, cpus or 0.0, memory_gb or 0.0, job.profile.server)
+                self._check_servers(job, place, *beside, job.profile.server)
 
-    def _check_beside(self, job: Job, place: Position, cpus: float, memory_gb: float) -> None:
+    def _check_beside(self, job: Job, place: Position, least: int, cpus: float, memory_gb: float) -> None:
         """See that enough GPUs have beside them the CPUs and the memory that each worker asks for."""
         room = self._room(job.gpu_type, cpus, memory_gb)
-        if room >= job.least_gpus:
+        if room >= least:
             return
         short_of_cpus = self._room(job.gpu_type, cpus, 0.0) < self._room(job.gpu_type, 0.0, memory_gb)
         field, asked = ("cpus", f"{cpus:g} CPUs") if short_of_cpus else ("memory_gb", f"{memory_gb:g} GB")
-        what = f"job '{job.job_id}' asks for {asked} with each of {job.least_gpus} GPUs"
+        what = f"job '{job.job_id}' asks for {asked} with each of {least} GPUs"
         raise place.error(f"{what}; the nodes have room for {room} such GPUs, ask for less", field)
 
     def _check_servers(
-        self, job: Job, place: Position, cpus: float, memory_gb: float, server: Demand
+        self, job: Job, place: Position, count: int, cpus: float, memory_gb: float, server: Demand
     ) -> None:
         """See that there is room for a parameter server beside each worker, somewhere."""
-        nodes, count = self._nodes[""], job.least_gpus
+        nodes = self._nodes[""]
         for has, each, worker, unit in (
             ([node.cpus for node in nodes], server.cpus, cpus, "CPUs"),
             ([node.memory_gb for node in nodes], server.memory_gb, memory_gb, "GB"),
@@ -93,6 +94,6 @@ def _check_quota(job: Job, place: Position, tenant: Tenant) -> None:
 
 
 def _workers_on(node: Node, cpus: float, memory_gb: float) -> int:
-    by_cpu = int(node.cpus / cpus + PART) if cpus else node.gpus
-    by_memory = int(node.memory_gb / memory_gb + PART) if memory_gb else node.gpus
-    return min(node.gpus, by_cpu, by_memory)
+    by_cpu = node.cpus / cpus + PART if cpus else node.gpus
+    by_memory = node.memory_gb / memory_gb + PART if memory_gb else node.gpus
+    return int(min(node.gpus, by_cpu, by_memory))  # next to nothing of a node fits endlessly often

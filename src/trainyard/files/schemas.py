@@ -26,11 +26,10 @@ from typing_extensions import TypedDict
 from trainyard.files.checking import near_miss
 from trainyard.model.estimate import Source
 from trainyard.model.job import Job
+from trainyard.model.limits import LARGEST, LARGEST_SUM, MAX_GPUS, MAX_S, MAX_SEED, SMALLEST
 from trainyard.model.profile import Profile
 
-MAX_GPUS = 1_000_000
 POWERS_OF_TWO = "powers_of_two"
-MAX_S = 1e12  # beyond it, doubles lose tenths of milliseconds
 
 
 def _whole(value: Any) -> Any:
@@ -82,21 +81,38 @@ LINE = StringConstraints(strip_whitespace=True, min_length=1, pattern=r"^[^\p{C}
 SOME_NODES = "a list of at least one, such as [{count: 4, gpus: 8}]"
 CLOSED = ConfigDict(extra="forbid")
 
-AtLeastZero = Annotated[float, Field(ge=0, allow_inf_nan=False, description="a number of at least 0")]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False, description="a number above 0")]
+
+AtLeastZero = Annotated[
+    float, Field(ge=0, le=LARGEST, allow_inf_nan=False, description="a number of at least 0, at most 1e15")
+]
+AboveZero = Annotated[
+    float, Field(gt=0, le=LARGEST_SUM, allow_inf_nan=False, description="a number above 0, at most 1e24")
+]
+# Much less would be as good as 0, which would be divided by.
+Positive = Annotated[
+    float,
+    Field(ge=SMALLEST, le=LARGEST, allow_inf_nan=False, description="a number above 0, from 1e-15 to 1e15"),
+]
 Moment = Annotated[
     float, Field(ge=0, le=MAX_S, allow_inf_nan=False, description="a number of at least 0, at most 1e12")
 ]
 Duration = Annotated[
-    float, Field(gt=0, le=MAX_S, allow_inf_nan=False, description="a number above 0, at most 1e12")
+    float,
+    Field(ge=SMALLEST, le=MAX_S, allow_inf_nan=False, description="a number above 0, from 1e-15 to 1e12"),
+]
+Summed = Annotated[
+    float,
+    Field(ge=0, le=LARGEST_SUM, allow_inf_nan=False, description="a number of at least 0, at most 1e24"),
 ]
 WholeCell = Annotated[int, Field(ge=1, le=MAX_GPUS, description=f"a whole number from 1 to {MAX_GPUS}")]
 Count = Annotated[WholeCell, WHOLE]
 WholeCellFrom0 = Annotated[int, Field(ge=0, le=MAX_GPUS, description=f"a whole number from 0 to {MAX_GPUS}")]
 CountFrom0 = Annotated[WholeCellFrom0, WHOLE]
-TwoNumbers = Annotated[list[AtLeastZero], Field(min_length=2, max_length=2, description="two numbers")]
-FourNumbers = Annotated[list[AtLeastZero], Field(min_length=4, max_length=4, description="four numbers")]
-AtMostOne = Annotated[float, Field(le=1, allow_inf_nan=False, description="a number of at most 1")]
+TwoNumbers = Annotated[list[Summed], Field(min_length=2, max_length=2, description="two numbers")]
+FourNumbers = Annotated[list[Summed], Field(min_length=4, max_length=4, description="four numbers")]
+AtMostOne = Annotated[
+    float, Field(ge=-LARGEST, le=1, allow_inf_nan=False, description="a number of at most 1")
+]
 Batch = Annotated[int, Field(ge=1, le=10**9, description="a whole number from 1 to 1000000000"), WHOLE]
 PriorityCell = Annotated[
     int, Field(ge=-MAX_GPUS, le=MAX_GPUS, description=f"a whole number from -{MAX_GPUS} to {MAX_GPUS}")
@@ -163,9 +179,9 @@ class RulesEntry(TypedDict, total=False):
     """The rules of the run that a snapshot is of."""
 
     round_s: Duration
-    restart_s: AtLeastZero
-    start_s: AtLeastZero
-    seed: Annotated[int, Field(ge=0, description="a whole number of at least 0"), WHOLE]
+    restart_s: Moment
+    start_s: Moment
+    seed: Annotated[int, Field(ge=0, le=MAX_SEED, description="a whole number from 0 to 2**63 - 1"), WHOLE]
 
 
 @with_config(CLOSED)
@@ -212,8 +228,8 @@ class PastEntry(TypedDict):
 class BooksEntry(TypedDict):
     """What a run's snapshot has besides its jobs, so that nothing of the core's books is lost."""
 
-    version: NotRequired[AtLeastZero]  # changes so far
-    met: AtLeastZero  # integral of the number of active jobs over time
+    version: NotRequired[Summed]  # changes so far
+    met: Summed  # integral of the number of active jobs over time
     rows: list[Text]  # jobs in the order of the table
     target: list[Text]  # jobs that hold something, in the order in which they were given it
     free_cpus: list[Any]  # of each node, to the last bit
@@ -265,24 +281,26 @@ class LengthEntry(TypedDict):
 class RecordEntry(TypedDict):
     """The core's own numbers of a job, to the last bit; seconds from the start of the run."""
 
-    seq: Annotated[int, Field(ge=1, description="a whole number above 0"), WHOLE]  # order of submission
-    remaining: AtLeastZero  # samples left at since_s
-    since_s: AtLeastZero
-    given_since_s: AtLeastZero
-    attained: AtLeastZero  # GPU-seconds up to given_since_s
-    executed: AtLeastZero  # seconds with GPUs up to given_since_s
-    met: AtLeastZero
-    saved: AtLeastZero  # samples left at the last checkpoint
-    run_since_s: AtLeastZero
+    seq: Annotated[
+        int, Field(ge=1, le=MAX_SEED, description="a whole number above 0"), WHOLE
+    ]  # order of submission
+    remaining: Summed  # samples left at since_s
+    since_s: Summed
+    given_since_s: Summed
+    attained: Summed  # GPU-seconds up to given_since_s
+    executed: Summed  # seconds with GPUs up to given_since_s
+    met: Summed
+    saved: Summed  # samples left at the last checkpoint
+    run_since_s: Summed
     restarts: CountFrom0
     preemptions: CountFrom0
     trained_with: CountFrom0
-    first_start_s: NotRequired[AtLeastZero]
-    arrived_s: NotRequired[AtLeastZero]  # when it was submitted; its own arrival_s, if that is not said
-    rate: NotRequired[AtLeastZero]  # samples/s since since_s; 0: it has been given GPUs but has not started
+    first_start_s: NotRequired[Summed]
+    arrived_s: NotRequired[Summed]  # when it was submitted; its own arrival_s, if that is not said
+    rate: NotRequired[Summed]  # samples/s since since_s; 0: it has been given GPUs but has not started
     ran: NotRequired[list[FourNumbers]]  # workers, servers; seconds and samples at this size
     losses: NotRequired[list[TwoNumbers]]  # samples done, loss
-    type_s: NotRequired[list[AtLeastZero]]  # seconds on each GPU type
+    type_s: NotRequired[list[Summed]]  # seconds on each GPU type
     reported_s: NotRequired[AtLeastZero]  # when it last said how far it is
     pace: NotRequired[Positive]  # measured speed / speed by the model, of a job without a profile
     length: NotRequired[Annotated[LengthEntry, GIVEN]]  # of a job whose length nobody told
@@ -291,9 +309,9 @@ class RecordEntry(TypedDict):
 class ProgressEntry(TypedDict, total=False):
     """How far a job of a snapshot is."""
 
-    remaining_samples: Positive
-    remaining_s: Positive
-    attained_gpu_s: AtLeastZero
+    remaining_samples: AboveZero
+    remaining_s: AboveZero
+    attained_gpu_s: Summed
     allocation: dict[Text, Annotated[ShareEntry, GIVEN]]
     record: Annotated[RecordEntry, GIVEN]
 
@@ -305,9 +323,9 @@ class DecidedEntry(TypedDict):
     job_id: Annotated[JobId, DIGITS]
     workers: CountFrom0
     servers: NotRequired[CountFrom0]
-    remaining_samples: NotRequired[Positive]
-    remaining_s: NotRequired[Positive]
-    attained_gpu_s: NotRequired[AtLeastZero]
+    remaining_samples: NotRequired[AboveZero]
+    remaining_s: NotRequired[AboveZero]
+    attained_gpu_s: NotRequired[Summed]
     held_workers: NotRequired[CountFrom0]
     held_servers: NotRequired[CountFrom0]
 
@@ -387,6 +405,7 @@ PROFILE_KINDS = {
     bool: Flag,
     str: Text,
     "per_sample_s": dict[Text, Positive],
+    "restart_s": Moment,
     "b1": Positive,
     "epoch_samples": Positive,
     "outliers": CountFrom0,
@@ -399,7 +418,8 @@ ROW_KINDS = {
     "job_id": JobId,
     "arrival_s": Moment,
     "duration_s": Duration,
-    "checkpoint_s": AtLeastZero,
+    "checkpoint_s": Moment,
+    "deadline_s": Duration,
     "model": ModelName,
     "gpu_type": TypeName,
     "priority": PriorityCell,

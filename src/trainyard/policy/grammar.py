@@ -17,6 +17,7 @@ from trainyard.policy.registry import DEFAULTS, ENTRIES, PRESETS, STAGES, Entry,
 from trainyard.policy.stages import Size
 
 FAIR_SHARE: dict[str, Any] = {"fairshare": float, "half_life_s": float}  # parameters of every order
+MOST_WHOLE = 1_000_000_000
 TERM = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:\(([^()]*)\))?\s*")
 
 
@@ -183,7 +184,9 @@ def _whole(text: str, where: str) -> int:
     except ValueError:
         raise InputError(f"{where}: '{text}' is not a whole number; give 1 or more") from None
     if number < 1:
-        raise InputError(f"{where}: {number} is too small; give 1 or more")
+        raise InputError(f"{where}: {text} is too small; give 1 or more")
+    if number > MOST_WHOLE:
+        raise InputError(f"{where}: {text[:40]} is too large; give at most {MOST_WHOLE}")
     return number
 
 

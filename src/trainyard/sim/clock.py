@@ -26,6 +26,8 @@ from trainyard.model.speed import SpeedModel
 from trainyard.model.tolerance import COUNT
 from trainyard.policy.policy import Policy
 from trainyard.sim.failures import Failure
+from trainyard.sim.impossible import check_possible, why_never
+from trainyard.sim.length import FailureCount, check_length
 from trainyard.sim.recorder import Recorder, TimedPolicy
 from trainyard.sim.result import Result
 from trainyard.sim.truth import Truth, hidden, require_work
@@ -84,6 +86,7 @@ class Simulator:
         self.now_s = 0.0
         self._round_s = self.rules.round_s
         self._failures = iter(failures)
+        self._failed = FailureCount()
         self._progress = progress
         self._watcher = watcher
         self._heap: list[Entry] = [NEVER]
@@ -107,19 +110,27 @@ class Simulator:
 
     def _run(self) -> float:
         """Step through time; return when it ended."""
+        self._check()
         decide = self.decide
         for _ in self._moments:
             decide()
         if self._unfinished() and math.isinf(self.rules.until_s):
             stuck, record = next(iter(self.yard.records.items()))
-            asked, there = record.gpus, self.yard.cluster.gpus
-            if asked > there:
-                what = f"job {stuck} asks for {asked} GPUs; the cluster has {there}"
-                raise InputError(f"{what}, and policy {self.policy.name} gives it no fewer: ask for less")
+            why = why_never(self.yard.cluster, record.job, self.policy, self.rules)
+            if why:
+                what = f"job {stuck} can never run by policy {self.policy.name}, even alone: {why}"
+                raise InputError(f"{what}; ask for less, or take another policy")
             raise TrainyardError(
                 f"job {stuck} waits and nothing will ever happen: policy {self.policy.name} starves it"
             )
         return self.rules.until_s if self._unfinished() else self.now_s
+
+    def _check(self) -> None:
+        """Refuse what would never end."""
+        if isinstance(self.policy, Policy):  # others decide without stages
+            check_length(self.jobs, self.policy, self.rules, self.yard.speed)
+            if math.isinf(self.rules.until_s):
+                check_possible(self.yard.cluster, self.jobs, self.policy)
 
     def _unfinished(self) -> bool:
         return self._recorder.ended < len(self.jobs)
@@ -218,6 +229,7 @@ class Simulator:
         """A node fails, or is back."""
         if isinstance(who, Failure):
             self._push_failure()
+            self._failed.tell(self._recorder.ended)
             if who.node not in self.yard.conditions.down:
                 self.yard.node_failed(at, who.node)
                 self._end_at_once(at)

@@ -10,6 +10,7 @@ import numpy as np
 
 from trainyard.errors import InputError
 from trainyard.model.job import Job
+from trainyard.model.limits import MAX_GPUS, MAX_S
 from trainyard.model.zoo import zoo_profile
 from trainyard.trace.presets import PLAIN, preset
 from trainyard.trace.workload import GpuCounts, draw_labels
@@ -17,6 +18,8 @@ from trainyard.trace.workload import GpuCounts, draw_labels
 GPU_MIX = "1:0.7,8:0.3"  # how one is written
 DEFAULT_MIX: Mapping[str, float] = {"1": 0.7, "2": 0.1, "4": 0.15, "8": 0.05}
 ELASTIC_FACTOR = 4
+MOST_GPUS = MAX_GPUS // ELASTIC_FACTOR
+DIGITS = 10  # of a number that is looked at
 
 
 def generate(name: str, jobs: int, seed: int) -> list[Job]:
@@ -50,6 +53,11 @@ def poisson(
     arrivals = np.round(np.cumsum(arrivals_rng.exponential(3600 / rate_per_h, jobs)), 3)
     gpus = GpuCounts.of(gpu_mix).draw(jobs, demand_rng)
     times = np.maximum(1.0, np.round(demand_rng.exponential(duration_s, jobs), 3))
+    if arrivals[-1] > MAX_S:
+        what = (
+            f"{jobs} jobs take {arrivals[-1]:g} s to come; it must be at most {MAX_S:g}: give a higher rate"
+        )
+        raise InputError(what, field="rate-per-h")
     rows = zip(arrivals.tolist(), gpus.tolist(), times.tolist(), strict=True)
     return [Job(f"{PLAIN}-{i}", *row) for i, row in enumerate(rows)]
 
@@ -79,8 +87,9 @@ def parse_gpu_mix(text: str, option: str) -> dict[str, float]:
     """Read shares by GPU count, such as 1:0.7,8:0.3."""
     shares = parse_shares(text, option, GPU_MIX)
     for gpus in shares:
-        if not gpus.isdecimal() or int(gpus) < 1:
-            raise InputError(f"{option}: '{gpus}' is not a number of GPUs; write it as in {GPU_MIX}")
+        if not gpus.isdecimal() or len(gpus) > DIGITS or not 1 <= int(gpus) <= MOST_GPUS:
+            what = f"'{gpus[:40]}' is not a number of GPUs from 1 to {MOST_GPUS}"
+            raise InputError(f"{option}: {what}; write it as in {GPU_MIX}")
     return shares
 
 

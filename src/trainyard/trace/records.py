@@ -9,6 +9,7 @@ from typing import Any
 
 from trainyard.errors import InputError
 from trainyard.model.job import Job
+from trainyard.model.limits import MAX_GPUS, MAX_S
 
 RESOLUTION_S = 1.0
 WEEK_S = 7 * 86400.0
@@ -72,6 +73,10 @@ class Collector:
         """Keep a row as a job, unless it has no GPUs or ends before it starts."""
         if gpus <= 0:
             return self.drop("no GPUs")
+        if gpus > MAX_GPUS or (duration_s is not None and duration_s > MAX_S):
+            has = f"{gpus} GPUs" if gpus > MAX_GPUS else f"{duration_s:g} s"
+            what = f"job '{job_id[:40]}' has {has}; it must be at most {MAX_GPUS} GPUs and {MAX_S:g} s"
+            raise InputError(what, where=self._where)
         if duration_s is not None and duration_s < 0:
             return self.drop("ends before it starts")
         if duration_s == 0:
@@ -86,7 +91,10 @@ class Collector:
         if not self._jobs:
             raise InputError(f"no job with a GPU in this {self._format} trace", where=self._where)
         self._jobs.sort(key=itemgetter(0))
-        first = self._jobs[0][0]
+        first, last = self._jobs[0][0], self._jobs[-1][0]
+        if last - first > MAX_S:
+            what = f"its jobs come over {last - first:g} s; a trace must be of at most {MAX_S:g} s"
+            raise InputError(what, where=self._where)
         jobs = [Job(name, at - first, gpus, run_s, **rest) for at, name, gpus, run_s, rest in self._jobs]
         origin = second_of_week(first) if on_epoch else origin_s
         return Trace(jobs, self._format, self.report, origin)

@@ -178,8 +178,8 @@ def _arrivals(at: Floats, work: Floats, origin_s: float | None) -> Arrivals:
 def busy_window(at: Floats) -> tuple[float, float]:
     """Return the busy days of a trace of at least three days; the whole of a shorter one."""
     first, last = float(at[0]), float(at[-1])
-    daily = np.bincount((at // DAY_S).astype(np.int64))
-    busy = np.flatnonzero(daily >= QUIET_SHARE * daily[daily > 0].mean())
+    days, jobs = np.unique((at // DAY_S).astype(np.int64), return_counts=True)
+    busy = days[jobs >= QUIET_SHARE * jobs.mean()]
     if busy[-1] - busy[0] + 1 < LEAST_DAYS:
         return first, last + 1
     # The last day is as long as its jobs, so that a trace that ends at noon has no empty afternoon.
@@ -197,8 +197,14 @@ def _dispersion(at: Floats, window_s: float, span_s: float) -> float:
     windows = int(span_s // window_s)
     if windows < LEAST_DAYS:
         return float("nan")
-    counts = np.bincount((at // window_s).astype(np.int64), minlength=windows)[:windows]
-    return float(counts.var() / counts.mean()) if counts.any() else float("nan")
+    # Only windows with jobs are counted out: a long gap has more windows than there is memory.
+    window, jobs = np.unique((at // window_s).astype(np.int64), return_counts=True)
+    jobs = jobs[window < windows]
+    mean = int(jobs.sum()) / windows
+    if not mean:
+        return float("nan")
+    around = float(np.square(jobs - mean).sum()) + (windows - jobs.size) * mean**2
+    return around / windows / mean
 
 
 def _variation(gaps: Floats) -> float:

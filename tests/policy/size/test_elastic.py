@@ -130,7 +130,7 @@ def test_smd_finds_the_best_numbers_on_one_node():
         ("doubling(explore_s=9)", "explore_s=9 has no meaning without mode=explore"),
         ("optimus(explore_s=9)", "explore_s=9 has no meaning without mode=learn"),
         ("smd(k=2)", "k=2 has no meaning without solver=frieze-clarke"),
-        ("smd(eps=1e-9)", "eps=1e-09 is too small; give 0.001 or more"),
+        ("smd(eps=1e-9)", "eps=1e-09 is too small; give a number from 0.001 to 1"),
         ("smd(patience=0)", "patience=0 is too small"),
     ],
 )

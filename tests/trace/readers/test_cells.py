@@ -113,3 +113,15 @@ def test_tables_without_a_header():
     assert said(list, headerless(source("a,1\nb,2,3\n"), ("id", "at"))) == (
         "t.csv, line 2: 3 cells; every row must have 2: id, at"
     )
+
+
+def test_a_cell_longer_than_any_is_told_with_its_line():
+    with pytest.raises(InputError, match="t, line 2: not valid CSV: field larger than field limit"):
+        list(headerless(Source("t", "1,2\n" + "[" * 200_000 + ",4\n"), ("a", "b")))
+
+
+@pytest.mark.parametrize("text", ["1e16", "-1e300"])
+def test_numbers_beyond_reason_are_refused(text):
+    (row,) = headerless(Source("t", f"{text},1\n"), ("a", "b"))
+    with pytest.raises(InputError, match=r"is not a number of at most 1e\+15"):
+        row.number("a")

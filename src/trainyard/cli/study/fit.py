@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from trainyard.cli import options as o
-from trainyard.cli.usage import positive, whole
+from trainyard.cli.usage import in_bounds, positive, whole
 from trainyard.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from trainyard.model.profile import Profile
 
 MOST_SAMPLES = 10**9
+LEAST_CONDITION, MOST_CONDITION = 1e-6, 1e12  # of bandwidths and sizes
 
 
 def fit(
@@ -50,7 +51,9 @@ def fit(
         if value is not None
     }
     for key, value in given.items():
-        positive(f"--{key.replace('_', '-')}", value)
+        option = f"--{key.replace('_', '-')}"
+        positive(option, value)
+        in_bounds(option, value, LEAST_CONDITION, MOST_CONDITION)
     setting = Setting(batch, "weak" if weak else "strong", **given)
     measured = load_samples(samples)
     fitted = fit_profile(measured, setting, name or _stem(samples))

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trainyard.cli.usage import not_negative, number, positive, wants_suffix, whole
+from trainyard.cli.usage import in_bounds, not_negative, number, positive, wants_suffix, whole
 from trainyard.errors import InputError, did_you_mean
+from trainyard.model.limits import LARGEST, MAX_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Convert, generate and measure traces.")
 
 MOST_JOBS = 10_000_000
+MOST_RATE_PER_H = 1e9
 RIGHT_SUFFIX = ".csv or .jsonl, or in one of them with .gz"
 
 
@@ -75,6 +77,8 @@ def generate(
     not_negative("--seed", seed)
     positive("--rate-per-h", rate_per_h)
     positive("--duration-s", duration_s)
+    in_bounds("--rate-per-h", rate_per_h, 1 / MOST_RATE_PER_H, MOST_RATE_PER_H)
+    in_bounds("--duration-s", duration_s, 1 / LARGEST, MAX_S / 100)
     made = _plain(jobs, seed, rate_per_h, gpus, duration_s) if preset == PLAIN else None
     if made is None:
         _only_for_poisson({"--rate-per-h": rate_per_h, "--gpus": gpus, "--duration-s": duration_s})

@@ -14,7 +14,9 @@ import numpy as np
 
 from trainyard.errors import InputError
 from trainyard.model.arrays import Floats, Ints
+from trainyard.model.limits import LARGEST
 from trainyard.model.tolerance import PART, ROUGH_PART
+from trainyard.policy.bounds import within
 from trainyard.policy.choose.lines import lines_of
 from trainyard.policy.choose.walk import Keys
 from trainyard.policy.order.by_key import SteadyOrder
@@ -29,6 +31,8 @@ as_float, as_int = Struct("<d"), Struct("<q")
 SEQ_BITS = 40  # level and seq make one exact key: no ties, one sort
 
 
+LEAST_SERVICE = 1e-3  # of a threshold: seconds or GPU-seconds
+MOST_QUEUES = 64
 DROPPED_BITS = 52 - 6  # of a double's fraction: what is left tells numbers apart that differ by 1.6%
 
 
@@ -54,6 +58,9 @@ class Las(SteadyOrder):
             raise InputError(f"thresholds must grow, but are {':'.join(f'{x:g}' for x in limits)}")
         if queues is not None and queues != len(limits) + 1:
             raise InputError(f"{queues} queues need {queues - 1} thresholds (a:b:c), {len(limits)} given")
+        for limit in limits:
+            within("threshold", limit, LEAST_SERVICE, LARGEST)
+        within("number of thresholds", len(limits), 0, MOST_QUEUES - 1)
         self.in_gpu_time = not threshold_s
         self.limits: Floats = np.array(limits, dtype=np.float64) * (1 - ROUGH_PART)
         self.queued = int(self.limits.size > 0)  # whether jobs that run come before those that wait

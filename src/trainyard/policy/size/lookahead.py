@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
+from trainyard.policy.bounds import MOST_AHEAD, within
 from trainyard.policy.size.growth import (
     NONE,
     Amounts,
@@ -33,6 +34,7 @@ class Lookahead(Size):
     """Gives the job with the smallest dominant share its best next tasks, up to `ahead` at once."""
 
     def __init__(self, ahead: int = 5, hysteresis: bool = True) -> None:
+        within("ahead", ahead, 1, MOST_AHEAD)
         self.ahead = ahead
         self.hysteresis = hysteresis
 

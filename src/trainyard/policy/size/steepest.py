@@ -15,6 +15,7 @@ import numpy as np
 
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.tolerance import PART
+from trainyard.policy.bounds import MOST_AHEAD, within
 from trainyard.policy.size.growth import (
     NONE,
     Amounts,
@@ -36,6 +37,7 @@ class Steepest(Size):
     """Gives the tasks, up to `ahead` at once, that save most waiting per share of the cluster."""
 
     def __init__(self, ahead: int = 8, hysteresis: bool = True) -> None:
+        within("ahead", ahead, 1, MOST_AHEAD)
         self.ahead = ahead
         self.hysteresis = hysteresis
 

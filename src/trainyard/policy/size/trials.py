@@ -7,11 +7,14 @@ from math import inf
 
 from trainyard.errors import InputError
 from trainyard.model.allocation import Allocation
+from trainyard.model.limits import MAX_S
+from trainyard.policy.bounds import within
 from trainyard.policy.stages import Changes
 from trainyard.state.record import Record
 from trainyard.state.snapshot import Snapshot
 
 EXPLORE_S = 150.0
+LEAST_EXPLORE_S = 0.01
 ALMOST = 0.999  # rounding must not make a trial last for ever
 NEVER = (0.0, 0.0)
 
@@ -29,6 +32,7 @@ class Explorer:
     def __init__(self, explore_s: float) -> None:
         if explore_s <= 0:
             raise InputError(f"explore_s={explore_s:g} is too short; give seconds above 0")
+        within("explore_s", explore_s, LEAST_EXPLORE_S, MAX_S)
         self.explore_s = explore_s
 
     def next(self, snapshot: Snapshot, row: int, trials: Sequence[tuple[int, int]]) -> tuple[int, int] | None:

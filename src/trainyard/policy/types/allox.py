@@ -28,11 +28,13 @@ from trainyard.errors import InputError
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.job import Job
 from trainyard.model.tolerance import SHORT_SECONDS
+from trainyard.policy.bounds import within
 from trainyard.policy.types.by_type import ByType
 from trainyard.policy.types.options import Options, options_of
 from trainyard.state.jobs import Column
 from trainyard.state.snapshot import Snapshot
 
+LEAST_ALPHA = 1e-6
 NEVER = 1e12  # seconds that a job would take where it cannot run
 
 
@@ -44,6 +46,7 @@ class AlloX(ByType):
     def __init__(self, alpha: float = 1.0) -> None:
         if not 0 < alpha <= 1:
             raise InputError(f"alpha is {alpha:g}; give a number above 0, and 1 at most")
+        within("alpha", alpha, LEAST_ALPHA, 1)
         self.alpha = alpha
 
     def needs(self, job: Job) -> int:

@@ -9,7 +9,9 @@ import numpy as np
 
 from trainyard.errors import InputError
 from trainyard.model.arrays import Ints, Mask
+from trainyard.model.limits import MAX_S, SHORTEST_SLICE_S
 from trainyard.model.tolerance import COUNT
+from trainyard.policy.bounds import within
 from trainyard.policy.turns import has_turn
 from trainyard.policy.types.by_type import ByType
 from trainyard.state.snapshot import Snapshot
@@ -19,6 +21,7 @@ def period(round_s: float) -> float:
     """Return the length of a round as given, if it is one."""
     if not round_s > 0:
         raise InputError(f"round_s is {round_s:g}; give seconds above 0")
+    within("round_s", round_s, SHORTEST_SLICE_S, MAX_S)
     return round_s
 
 

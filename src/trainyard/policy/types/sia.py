@@ -29,6 +29,7 @@ from trainyard.model.arrays import Floats, Ints
 from trainyard.model.cluster import NodeTable
 from trainyard.model.job import Job
 from trainyard.model.tolerance import SECONDS
+from trainyard.policy.bounds import within
 from trainyard.policy.menus import Menu, menus_of
 from trainyard.policy.types.by_type import ByType
 from trainyard.policy.types.options import gangs, room_for
@@ -40,6 +41,8 @@ from trainyard.state.snapshot import Snapshot
 
 C = Column
 EFFORT = Effort(gap=1e-4, nodes=2000)
+LEAST_P, MOST_PENALTY = -20.0, 1e6  # beyond them, all but one job is lost in rounding
+LEAST_DISTANCE = 1e-3  # of p from 0, and of the penalty from 1
 LEAST_FACTOR = 1e-3  # of a move: a job that restarted too often stays
 
 
@@ -62,6 +65,8 @@ class Sia(ByType):
             raise InputError(f"p is {p:g}; give a number below 0: the smaller, the fairer")
         if not penalty > 1:
             raise InputError(f"penalty is {penalty:g}; give a number above 1, or jobs rather wait")
+        within("p", p, LEAST_P, -LEAST_DISTANCE)
+        within("penalty", penalty, 1 + LEAST_DISTANCE, MOST_PENALTY)
         self.p = p
         self.penalty = penalty
 

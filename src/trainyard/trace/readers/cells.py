@@ -13,8 +13,9 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from trainyard.errors import InputError
-from trainyard.files.csv_table import CsvTable
+from trainyard.files.csv_table import CsvTable, checked
 from trainyard.files.reading import StrPath, name_of, read_text
+from trainyard.model.limits import LARGEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +57,9 @@ class Row(NamedTuple):
             if not text and default is not None:
                 return default
             raise self.error(name, text, "a number") from None
-        if not isfinite(value):
-            raise self.error(name, self.text(name), "a finite number")
+        if not abs(value) <= LARGEST:
+            wanted = f"a number of at most {LARGEST:g}" if isfinite(value) else "a finite number"
+            raise self.error(name, self.text(name), wanted)
         return value
 
     def whole(self, name: str, default: int | None = None) -> int:
@@ -105,7 +107,7 @@ def four(source: Source, columns: Sequence[str]) -> Iterator[tuple[str, float, i
         job_id, at, count, lasting = pick(cells)
         try:
             arrival_s, gpus, duration_s = float(at), int(count), float(lasting)
-            plain = isfinite(arrival_s + duration_s)
+            plain = abs(arrival_s) <= LARGEST and abs(duration_s) <= LARGEST
         except ValueError:
             plain = False
         if not plain:  # whole numbers may have a point; of anything else the row says what is wrong
@@ -118,7 +120,7 @@ def headerless(source: Source, columns: Sequence[str], delimiter: str = ",") -> 
     """Read a table without a header, whose columns are known; a header with these names may be there."""
     index = {name: i for i, name in enumerate(columns)}
     reader = csv.reader(io.StringIO(source.text, newline=""), delimiter=delimiter)
-    for cells in reader:
+    for cells in checked(reader, source.where):
         if not cells or cells == list(columns):
             continue
         if len(cells) != len(columns):

@@ -17,6 +17,7 @@ from trainyard.model.arrays import Floats, Ints, Mask
 from trainyard.model.cluster import Node, NodeTable
 from trainyard.model.speed import Ratios
 from trainyard.model.tolerance import COUNT, PART, SECONDS
+from trainyard.policy.bounds import within
 from trainyard.policy.size.hysteresis import settle
 from trainyard.policy.size.smd.offline import smd_numbers
 from trainyard.policy.size.smd.problem import (
@@ -39,6 +40,8 @@ UtilityName = Literal["sigmoid", "inverse", "linear", "step"]
 Charge = Literal["reserved", "used"]
 STEEPNESS = 10.0  # of the sigmoid, over the time until the deadline
 OVERDUE = 4.0  # times the time until its deadline: who has waited longer is admitted first
+MOST_PATIENCE = 1e6
+MOST_K = 3  # there is a linear program for every set of k jobs
 LEAST_EPS = 1e-3  # the grid has some 1 / eps points along each axis
 
 
@@ -56,12 +59,11 @@ class Smd(Size):
         patience: float = 4.0,
         charge: Charge = "reserved",
     ) -> None:
-        if patience <= 0:
-            raise InputError(f"patience={patience:g} is too small; give a number above 0")
-        if eps < LEAST_EPS:
-            raise InputError(f"eps={eps:g} is too small; give {LEAST_EPS:g} or more")
         if k is not None and solver != "frieze-clarke":
             raise InputError(f"k={k} has no meaning without solver=frieze-clarke; leave it out or add that")
+        within("eps", eps, LEAST_EPS, 1)
+        within("patience", patience, 1 / MOST_PATIENCE, MOST_PATIENCE)
+        within("k", k or 1, 1, MOST_K)
         self.eps, self.solver, self.k = eps, solver, k or 1
         self.utility, self.patience, self.charge = utility, patience, charge
 

@@ -16,6 +16,7 @@ import numpy as np
 from trainyard.errors import InputError
 from trainyard.model.arrays import Ints, Mask
 from trainyard.model.fairness import jain
+from trainyard.policy.bounds import within
 from trainyard.policy.choose.walk import greedy
 from trainyard.policy.stages import Chosen, Shapes
 from trainyard.policy.types.by_type import ByType
@@ -30,6 +31,8 @@ from trainyard.state.snapshot import Snapshot
 
 C = Column
 MOST_GAMMA = 10.0  # beyond that the weights of long jobs are lost in rounding
+MOST = 1e6  # of other factors
+MOST_SAMPLES = 10_000
 LEAST_S = 1.0  # remaining times below this do not make a job any more urgent
 
 
@@ -56,6 +59,11 @@ class Market(ByType):
             raise InputError(f"fair is {fair:g}; give a number above 0, such as 1.5")
         if not 0 <= beta <= 1:
             raise InputError(f"beta is {beta:g}; give a number from 0 (fair) to 1 (fast)")
+        within("inertia", inertia, 0, MOST)
+        if fair is not None:
+            within("fair", fair, 1 / MOST, MOST)
+        if samples is not None:
+            within("samples", samples, 1, MOST_SAMPLES)
         self.engine = engine
         self.samples = samples
         self.gamma = gamma
