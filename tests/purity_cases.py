@@ -33,7 +33,7 @@ from trainyard.policy.policy import Policy
 from trainyard.sim.clock import Simulator
 from trainyard.sim.failures import Failure
 from trainyard.state.lifecycle import State
-from trainyard.state.record import NUMBERS
+from trainyard.state.record import ATTRIBUTES
 from trainyard.state.snapshot import Snapshot
 
 TYPES = {"V100": GpuType("V100", 1.0), "P100": GpuType("P100", 0.6), "K80": GpuType("K80", 0.25)}
@@ -209,7 +209,7 @@ def state_of(view: Snapshot) -> list[Any]:
     rows = [
         tuple(
             getattr(record, name) if name not in ("occupies", "seen") else repr(getattr(record, name))
-            for name in NUMBERS
+            for name in ATTRIBUTES
         )
         for record in table.records
     ]

@@ -41,7 +41,7 @@ def story_of(rows):
 
 def test_a_story_keeps_every_change_in_order():
     story = story_of(ROWS)
-    assert len(story) == len(ROWS)
+    assert len(list(story)) == len(ROWS)
     assert list(story) == [Change(*row) for row in ROWS]
     assert list(story) == list(story)  # it can be read again
 
@@ -54,7 +54,7 @@ def test_a_job_has_its_own_story():
 
 
 def test_an_empty_story():
-    assert (len(Story()), list(Story()), Story().of("a")) == (0, [], [])
+    assert (list(Story()), Story().of("a")) == ([], [])
 
 
 @settings(max_examples=40)
@@ -68,7 +68,7 @@ def test_packed_or_not_a_story_tells_the_same(rows, block, often):
             tell(packed, row)
             if i % often == 0:
                 packed.pack()
-                assert len(packed) == i + 1
+                assert len(list(packed)) == i + 1
     assert list(packed) == list(story_of(rows)) == [Change(*row) for row in rows]
     for job_id in ("a", "b", "nobody"):
         assert packed.of(job_id) == [Change(*row) for row in rows if row[1] == job_id]
@@ -98,7 +98,7 @@ def test_a_step_is_stored_once(monkeypatch):
 def test_a_job_that_arrived_took_two_steps():
     story = Story()
     story.append((7.0, "a", ARRIVED, None))
-    assert len(story) == 2
+    assert len(list(story)) == 2
     assert list(map(str, story)) == ["7.000 s: a submitted (submitted)", "7.000 s: a waiting (accepted)"]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from trainyard.errors import PlanError
-from trainyard.model.allocation import Allocation
+from trainyard.model.allocation import Allocation, Part
 from trainyard.model.job import Job
 from trainyard.model.tolerance import CPUS_GB
 from trainyard.state.record import Record
@@ -34,14 +34,15 @@ def plain_start(snapshot: Snapshot, record: Record, allocation: Allocation) -> b
     """Whether it is sure that the job waits and may start with this, a plain share of one node.
 
     It is the common case, looked at more quickly: free GPUs say that there is room for their shares, too.
+    `plain_turns` would say the same in 1.1 us instead of 0.3.
     """
     plain = allocation.plain
     return (
         len(plain) == 1
         and not record.given
-        and record.type_index < 0
         and plain[0][1] == record.gpus <= snapshot.free.gpus[plain[0][0]]
         and snapshot.free.plain
+        and (record.type_index < 0 or record.type_index == snapshot.nodes.type_of[plain[0][0]])
         and not record.job.particular
     )
 
@@ -54,7 +55,7 @@ def plain_turns(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) ->
 
     It is the common case, looked at more quickly: free GPUs say that there is room for their shares, too.
     """
-    free, of, target = snapshot.free, snapshot.table.of, snapshot.target
+    free, of, target, type_of = snapshot.free, snapshot.table.of, snapshot.target, snapshot.nodes.type_of
     if not free.plain:
         return None
     stops: list[Record] = []
@@ -72,19 +73,22 @@ def plain_turns(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) ->
             for at, gpus, _, _ in before.plain:
                 left[at] = left.get(at, free.gpus[at]) + gpus
             continue
-        plain = after.plain
-        if (
-            not plain
-            or record.given
-            or after.gpus != record.gpus
-            or record.type_index >= 0
-            or record.job.particular
-        ):
+        plain, type_ = after.plain, record.type_index
+        if not plain or record.given or after.gpus != record.gpus or record.job.particular:
+            return None
+        if len(plain) > 1 and not _each_once(plain):
             return None
         for at, gpus, _, _ in plain:
+            if type_ >= 0 and type_ != type_of[at]:
+                return None
             left[at] = left.get(at, free.gpus[at]) - gpus
         starts.append((record, after))
     return (stops, starts) if min(left.values(), default=0) >= 0 else None
+
+
+def _each_once(plain: tuple[Part, ...]) -> bool:
+    """Whether some GPUs are taken of every node, and no node is named twice."""
+    return len({part[0] for part in plain}) == len(plain) and min([part[1] for part in plain]) > 0
 
 
 Left = dict[int, list[float]]  # node -> GPUs, CPUs and GB of memory that are left of it

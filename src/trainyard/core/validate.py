@@ -6,6 +6,7 @@ import numpy as np
 
 from trainyard.core.yard import Yard
 from trainyard.errors import TrainyardError
+from trainyard.model.allocation import Allocation
 from trainyard.model.tolerance import CPUS_GB
 from trainyard.state.lifecycle import TERMINAL, State
 from trainyard.state.room import Room
@@ -50,11 +51,11 @@ def _validate_states(yard: Yard) -> None:
 def _validate_capacity(yard: Yard) -> None:
     free = Room.all_of(yard.nodes)
     occupied = Room.all_of(yard.nodes)
-    for allocation in yard.target.values():
-        free.take(yard.nodes, allocation)
-    for record in yard.records.values():
+    for job_id, allocation in yard.target.items():
+        free.take(yard.nodes, _by_name(yard, job_id, allocation))
+    for job_id, record in yard.records.items():
         if record.occupies is not None:
-            occupied.take(yard.nodes, record.occupies)
+            occupied.take(yard.nodes, _by_name(yard, job_id, record.occupies))
     for node in yard.down:
         i = yard.nodes.index[node]
         _require(free.gpus[i] == yard.nodes.gpus[i], f"nothing is planned on {node}, which is down")
@@ -63,6 +64,18 @@ def _validate_capacity(yard: Yard) -> None:
     _require(yard.free.levels == free.levels, "nodes are grouped by free GPUs")
     _require(np.allclose(yard.free.cpus, free.cpus, atol=CPUS_GB), "free CPUs add up")
     _require(np.allclose(yard.free.memory_gb, free.memory_gb, atol=CPUS_GB), "free memory adds up")
+    special = [r.job_id for r in yard.records.values() if r.special]
+    others = [job_id for job_id, a in yard.target.items() if not yard.nodes.is_proportional(a)]
+    _require(sorted(special) == sorted(others), "jobs with CPUs or memory of their own choice")
+    _require(yard.free.plain == (not others), "whether free GPUs come with their shares")
     for books in (free, occupied):
         enough = min(books.gpus) >= 0 and min(books.cpus) >= -CPUS_GB and min(books.memory_gb) >= -CPUS_GB
         _require(enough, "no resource is over-allocated")
+
+
+def _by_name(yard: Yard, job_id: str, allocation: Allocation) -> Allocation:
+    """Return it without the short cut that the yard's own books take, which must say the same."""
+    plain, parts = allocation.plain, yard.nodes.parts(allocation)
+    _require(not plain or list(plain) == parts, f"{job_id} holds the same by name and by index")
+    _require(not plain or yard.nodes.is_proportional(allocation), f"{job_id} holds plain shares")
+    return Allocation(allocation.shares)

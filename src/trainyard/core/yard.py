@@ -202,10 +202,11 @@ class Yard(Carrier):
 
     def stopped(self, now: float, records: Iterable[Record]) -> None:
         """Jobs that were told to stop are gone."""
-        opened = False
-        for record in records:
+        gone, opened = list(records), False
+        for record in gone:  # all of them before anything changes
             if record.state is not STOPPING:
                 raise refusal(record, WAITING)
+        for record in gone:
             record.state = WAITING
             self.story.append((now, record.job_id, STOPPED, None))
             opened |= self._vacate(record) or record.job_id in self.pending
@@ -283,9 +284,9 @@ class Yard(Carrier):
             snapshot.said = notes
         if changes:
             self._apply(changes, now)
-            if len(self._changed) > KEPT:
-                self.table.changed.trim()
-                self.story.pack()
+        if len(self._changed) > KEPT:
+            self.table.changed.trim()
+            self.story.pack()
         if wake_s != self._wake_s:
             self._wake_s = wake_s if wake_s > now else inf
             self.out.append((DECIDE_AT, None, self._wake_s))
@@ -298,17 +299,16 @@ class Yard(Carrier):
             if record is not None and alone is not None and plain_start(self._view, record, alone):
                 self._give(record, alone, now)
                 return
-        plain = plain_turns(self._view, changes)
-        if plain is not None:  # as most plans are
-            for record in plain[0]:
+        turns = plain_turns(self._view, changes)
+        if turns is not None:  # as most plans are
+            for record in turns[0]:
                 self._untarget(record, now)
                 self._retarget(record, None, now)
-            for record, allocation in plain[1]:
+            for record, allocation in turns[1]:
                 self._give(record, allocation, now)
             return
-        check_plan(
-            self._view, changes
-        )  # 4. before anything changes; `plain_turns` is the same for most plans
+        # 4. Before anything changes; most plans are looked at more quickly above.
+        check_plan(self._view, changes)
         records, target = self.records, self.target
         taken: list[tuple[Record, Allocation | None]] = []
         given: list[tuple[Record, Allocation]] = []

@@ -32,15 +32,26 @@ class Allocation:
     """Everything a job holds: its share of each node. It never changes.
 
     `plain` is the same by the nodes' indices in their table, if every GPU comes with its node's proportional
-    share and with nothing else. Only `NodeTable.plain` gives that.
+    share and with nothing else. Only a `NodeTable` gives that.
     """
 
     __slots__ = ("gpus", "plain", "shares")
 
+    shares: tuple[Share, ...]
+    gpus: int  # on all nodes
+    plain: tuple[Part, ...]
+
     def __init__(self, shares: tuple[Share, ...], plain: tuple[Part, ...] = ()) -> None:
-        self.shares = shares
-        self.gpus = shares[0][1] if len(shares) == 1 else sum([share[1] for share in shares])  # on all nodes
-        self.plain = plain
+        object.__setattr__(self, "shares", shares)
+        gpus = shares[0][1] if len(shares) == 1 else sum([share[1] for share in shares])
+        object.__setattr__(self, "gpus", gpus)
+        object.__setattr__(self, "plain", plain)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"an allocation never changes: make another one to set {name}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Allocation, (self.shares, self.plain)  # compiled, it could be neither copied nor pickled else
 
     def __eq__(self, other: object) -> bool:
         return self.shares == other.shares if isinstance(other, Allocation) else NotImplemented

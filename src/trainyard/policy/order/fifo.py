@@ -25,7 +25,10 @@ class Fifo(Order):
 
     def blocked(self, snapshot: Snapshot) -> bool:
         """Look at the first in line; with any other rule than strict, others may pass."""
-        return self.fill == "strict" and snapshot.waiting.head().gpus > snapshot.free.total
+        if self.fill != "strict":
+            return False
+        first = next(self.heads(snapshot), None)
+        return first is not None and first.gpus > snapshot.free.total
 
     def heads(self, snapshot: Snapshot) -> Iterator[Record]:
         """Yield waiting jobs without looking at the whole queue."""
