@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import itemgetter
 
 from trainyard.errors import PlanError
-from trainyard.model.allocation import Allocation, Part
+from trainyard.model.allocation import Allocation
 from trainyard.model.job import Job
 from trainyard.model.tolerance import CPUS_GB
 from trainyard.state.record import Record
 from trainyard.state.snapshot import Snapshot
+
+node_of = itemgetter(0)  # of a part
 
 
 def check_plan(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) -> None:
@@ -76,19 +79,14 @@ def plain_turns(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) ->
         plain, type_ = after.plain, record.type_index
         if not plain or record.given or after.gpus != record.gpus or record.job.particular:
             return None
-        if len(plain) > 1 and not _each_once(plain):
+        if len(plain) > 1 and len({*map(node_of, plain)}) < len(plain):
             return None
         for at, gpus, _, _ in plain:
-            if type_ >= 0 and type_ != type_of[at]:
+            if gpus < 0 or (type_ >= 0 and type_ != type_of[at]):
                 return None
             left[at] = left.get(at, free.gpus[at]) - gpus
         starts.append((record, after))
     return (stops, starts) if min(left.values(), default=0) >= 0 else None
-
-
-def _each_once(plain: tuple[Part, ...]) -> bool:
-    """Whether some GPUs are taken of every node, and no node is named twice."""
-    return len({part[0] for part in plain}) == len(plain) and min([part[1] for part in plain]) > 0
 
 
 Left = dict[int, list[float]]  # node -> GPUs, CPUs and GB of memory that are left of it

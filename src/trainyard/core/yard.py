@@ -12,7 +12,7 @@ instructions as objects, for whoever prefers these.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -200,13 +200,13 @@ class Yard(Carrier):
             self.out.append((KILL, record))
         self.finish(now, record, CANCELLED, "cancelled by its user")
 
-    def stopped(self, now: float, records: Iterable[Record]) -> None:
+    def stopped(self, now: float, records: Sequence[Record]) -> None:
         """Jobs that were told to stop are gone."""
-        gone, opened = list(records), False
-        for record in gone:  # all of them before anything changes
+        opened = False
+        for record in records:  # all of them before anything changes
             if record.state is not STOPPING:
                 raise refusal(record, WAITING)
-        for record in gone:
+        for record in records:
             record.state = WAITING
             self.story.append((now, record.job_id, STOPPED, None))
             opened |= self._vacate(record) or record.job_id in self.pending
