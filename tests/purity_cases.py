@@ -24,7 +24,7 @@ from trainyard.core.validate import validate
 from trainyard.core.yard import Yard
 from trainyard.files.snapshot import load_snapshot
 from trainyard.model.allocation import Plan
-from trainyard.model.cluster import Cluster, GpuType, Node
+from trainyard.model.cluster import Cluster, GpuType, Node, NodeTable, Proportional
 from trainyard.model.job import Job
 from trainyard.model.rules import Rules
 from trainyard.model.speed import Sensitivity, SpeedModel
@@ -224,6 +224,17 @@ def state_of(view: Snapshot) -> list[Any]:
         [record.job_id for record in view.waiting],
         (view.now_s, view.met, view.version, view.freed, view.placed, view.up_gpus, view.up.tobytes()),
         json.dumps(dict(view.said)),
+        _changed_shares(view.nodes),
+    ]
+
+
+def _changed_shares(nodes: NodeTable) -> list[Any]:
+    """Plain shares of nodes, made once for all decisions, that are no longer what they were made as."""
+    made = Proportional(nodes)
+    return [
+        (part, a.shares, a.plain)
+        for part, a in nodes.proportional.items()
+        if (a.shares, a.plain, a.gpus) != (made[part].shares, made[part].plain, made[part].gpus)
     ]
 
 

@@ -19,12 +19,13 @@ from trainyard.core.events import (
 from trainyard.core.instructions import DecideAt, Kill, Retune, Start, Stop
 from trainyard.core.validate import validate
 from trainyard.core.yard import Yard
-from trainyard.errors import InputError
+from trainyard.errors import InputError, TransitionError
 from trainyard.model.allocation import Allocation, Plan, Share
 from trainyard.model.cluster import Cluster, Node, uniform_cluster
 from trainyard.model.job import Job
 from trainyard.model.profile import Input, Profile
 from trainyard.model.rules import Rules
+from trainyard.state.lifecycle import State
 
 
 def on(cpus=None, **gpus):
@@ -302,3 +303,18 @@ def test_memory_of_its_own_choice_counts_as_well():
     yard = Driven(Job("a", 0.0, 2, 100.0))
     yard.decide(0.0, a=Allocation((Share("GPU-0", 2, 0, 6.0, 100.0),)))
     assert not yard.yard.snapshot(0.0).free.plain
+
+
+def test_if_one_of_several_did_not_stop_none_is_taken_for_stopped():
+    driven = Driven(*four("a", "b", "c"))
+    driven.decide(0.0, a=on(n0=4), b=on(n1=4))
+    driven.decide(1.0, a=None, c=on(n0=4))
+    yard = driven.yard
+    told = list(yard.story)
+    with pytest.raises(TransitionError, match="job b cannot go from running to waiting"):
+        yard.stopped(2.0, [yard.records["a"], yard.records["b"]])
+    assert (yard.records["a"].state, list(yard.pending)) == (State.STOPPING, ["c"])
+    assert list(yard.story) == told
+    validate(yard)
+    (start,) = driven.tell(JobStopped(3.0, "a"))
+    assert start.job_id == "c"

@@ -172,7 +172,7 @@ def test_nothing_fits_on_a_node_that_is_down():
         check_plan(yard.snapshot(0.0), {"small": hold(share("v1", 1))})
 
 
-# -- plain shares of nodes, which are looked at more quickly ---------------------------------------------------
+# -- plain shares of nodes, which are looked at more quickly -----------------------------------------------
 
 NODES = NodeTable(CLUSTER)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -126,3 +129,17 @@ def test_what_begins_at_the_end_of_the_run_takes_no_time():
         Segment("a", "n0", 2, 1.0, 4.0),
         Segment("a", "n0", 2, 4.0, 6.0),
     ]
+
+
+@pytest.mark.parametrize("twin_of", [lambda s: pickle.loads(pickle.dumps(s)), copy.deepcopy, copy.copy])
+def test_a_copy_of_a_story_goes_on_by_itself(twin_of, monkeypatch):
+    monkeypatch.setattr(module, "BLOCK", 3)
+    story = story_of(ROWS[:4])
+    story.pack()
+    tell(story, ROWS[4])
+    twin = twin_of(story)
+    assert list(twin) == list(story)
+    tell(twin, ROWS[7])
+    tell(story, ROWS[5])
+    assert list(twin) == [Change(*row) for row in [*ROWS[:5], ROWS[7]]]
+    assert list(story) == [Change(*row) for row in ROWS[:6]]

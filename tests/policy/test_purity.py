@@ -184,6 +184,16 @@ class Lending(Proportional):
         draft.changes = self.plan
 
 
+class Bending(Pack):
+    """Writes to what it found, which every later decision finds again."""
+
+    def find(self, request, free, nodes, seed):
+        found = super().find(request, free, nodes, seed)
+        if found is not None and found.plain:
+            found.shares = tuple(share._replace(cpus=0.0) for share in found.shares)
+        return found
+
+
 @pytest.mark.parametrize(
     ("stage", "make", "kinds"),
     [
@@ -192,6 +202,7 @@ class Lending(Proportional):
         ("order", Writing, [look.LEFT_ALONE]),
         ("order", Numbering, [look.FILE]),
         ("tune", Lending, [look.OWNED]),
+        ("place", Bending, [look.LEFT_ALONE]),
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else None,
 )
