@@ -19,7 +19,7 @@ help:
 	@echo "make bench        time decisions, and the simulator on full traces (TRACES=DIR, ARGS=--quick)"
 	@echo "make answers      compare 40 simulations with another commit (ARGS='--against REV', ARGS=--time)"
 	@echo "make purity       compare decisions of 200 random policies that must be the same (ARGS='--seed 2')"
-	@echo "make compiled     build a wheel with the inner loop compiled into dist/: the same results in half the time"
+	@echo "make compiled     build a wheel with the inner loop compiled into dist/: the same results, faster"
 	@echo "make dist         build the wheel and the source archive into dist/"
 	@echo "make setup        only prepare .venv (PYTHON=python3.12 chooses the interpreter)"
 	@echo "make clean        remove results and caches, keep .venv"
@@ -71,7 +71,7 @@ dist: setup
 
 # In a copy: a compiled module beside its source would be imported instead of it, whatever is edited.
 compiled: setup
-	rm -rf out/compiled && mkdir -p out/compiled dist
+	rm -rf out/compiled dist/trainyard-*-cp*.whl && mkdir -p out/compiled dist
 	cp -r pyproject.toml README.md LICENSE src out/compiled
 	cd out/compiled && HATCH_BUILD_HOOKS_ENABLE=1 ../../$(BIN)/python -m hatchling build -t wheel -d ../../dist
 	rm -rf out/compiled
@@ -79,7 +79,7 @@ compiled: setup
 COMPILED_TESTS := tests/sim tests/core tests/state tests/policy/choose tests/policy/order tests/policy/test_draft.py
 
 test-compiled: compiled
-	$(PYTHON) -m venv --clear .venv-compiled
+	$(BIN)/python -m venv --clear .venv-compiled
 	.venv-compiled/bin/python -m pip install --quiet --disable-pip-version-check dist/trainyard-*-cp*.whl pytest pytest-xdist hypothesis
 	.venv-compiled/bin/trainyard --version | grep compiled
 	.venv-compiled/bin/python -m pytest -n auto -m "not torch and not interpreted" $(COMPILED_TESTS)
