@@ -23,7 +23,7 @@ help:
 	@echo "make unknown      what it costs each policy not to know how long jobs take (ARGS='--seed 2')"
 	@echo "make starvation   run 500 odd workloads under every policy: all that fits has to be done (ARGS='--seed 2')"
 	@echo "make fuzz         run commands on 10,000 inputs that are wrong in some way (ARGS='--seed 2')"
-	@echo "make compiled     build a wheel with the inner loop compiled into dist/: the same results in half the time"
+	@echo "make compiled     build a wheel with the inner loop compiled into dist/: the same results, faster"
 	@echo "make dist         build the wheel and the source archive into dist/"
 	@echo "make setup        only prepare .venv (PYTHON=python3.12 chooses the interpreter)"
 	@echo "make clean        remove results and caches, keep .venv"
@@ -75,7 +75,7 @@ dist: setup
 
 # In a copy: a compiled module beside its source would be imported instead of it, whatever is edited.
 compiled: setup
-	rm -rf out/compiled && mkdir -p out/compiled dist
+	rm -rf out/compiled dist/trainyard-*-cp*.whl && mkdir -p out/compiled dist
 	cp -r pyproject.toml README.md LICENSE src out/compiled
 	cd out/compiled && HATCH_BUILD_HOOKS_ENABLE=1 ../../$(BIN)/python -m hatchling build -t wheel -d ../../dist
 	rm -rf out/compiled
@@ -83,7 +83,7 @@ compiled: setup
 COMPILED_TESTS := tests/sim tests/core tests/state tests/policy/choose tests/policy/order tests/policy/test_draft.py
 
 test-compiled: compiled
-	$(PYTHON) -m venv --clear .venv-compiled
+	$(BIN)/python -m venv --clear .venv-compiled
 	.venv-compiled/bin/python -m pip install --quiet --disable-pip-version-check dist/trainyard-*-cp*.whl pytest pytest-xdist hypothesis
 	.venv-compiled/bin/trainyard --version | grep compiled
 	.venv-compiled/bin/python -m pytest -n auto -m "not torch and not interpreted" $(COMPILED_TESTS)

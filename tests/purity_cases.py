@@ -25,7 +25,7 @@ from trainyard.core.validate import validate
 from trainyard.core.yard import Yard
 from trainyard.files.snapshot import load_snapshot
 from trainyard.model.allocation import Plan
-from trainyard.model.cluster import Cluster, GpuType, Node
+from trainyard.model.cluster import Cluster, GpuType, Node, NodeTable, Proportional
 from trainyard.model.job import Job
 from trainyard.model.rules import Rules
 from trainyard.model.speed import Corrected, Sensitivity, SpeedModel
@@ -34,7 +34,7 @@ from trainyard.policy.policy import Policy
 from trainyard.sim.clock import Simulator
 from trainyard.sim.failures import Failure
 from trainyard.state.lifecycle import State
-from trainyard.state.record import NUMBERS
+from trainyard.state.record import ATTRIBUTES
 from trainyard.state.snapshot import Snapshot
 
 TYPES = {"V100": GpuType("V100", 1.0), "P100": GpuType("P100", 0.6), "K80": GpuType("K80", 0.25)}
@@ -213,7 +213,7 @@ def state_of(view: Snapshot) -> list[Any]:
             getattr(record, name)
             if name not in ("occupies", "seen", "length")
             else repr(getattr(record, name))
-            for name in NUMBERS
+            for name in ATTRIBUTES
         )
         for record in table.records
     ]
@@ -228,6 +228,17 @@ def state_of(view: Snapshot) -> list[Any]:
         [record.job_id for record in view.waiting],
         (view.now_s, view.met, view.version, view.freed, view.placed, view.up_gpus, view.up.tobytes()),
         json.dumps(dict(view.said)),
+        _changed_shares(view.nodes),
+    ]
+
+
+def _changed_shares(nodes: NodeTable) -> list[Any]:
+    """Plain shares of nodes, made once for all decisions, that are no longer what they were made as."""
+    made = Proportional(nodes)
+    return [
+        (part, a.shares, a.plain)
+        for part, a in nodes.proportional.items()
+        if (a.shares, a.plain, a.gpus) != (made[part].shares, made[part].plain, made[part].gpus)
     ]
 
 

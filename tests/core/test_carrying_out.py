@@ -20,7 +20,7 @@ from trainyard.core.events import (
 from trainyard.core.instructions import DecideAt, Fence, Ignored, Kill, Retune, Start, Stop
 from trainyard.core.validate import validate
 from trainyard.core.yard import Yard
-from trainyard.errors import InputError
+from trainyard.errors import InputError, TransitionError
 from trainyard.model.allocation import Allocation, Plan, Share
 from trainyard.model.cluster import Cluster, Node, uniform_cluster
 from trainyard.model.job import Job
@@ -140,10 +140,10 @@ def test_a_server_more_is_a_restart():
 def test_the_same_plan_again_changes_nothing():
     yard = Driven(*four("a", "b"))
     yard.decide(0.0, a=on(n0=4))
-    length = len(yard.yard.story)
+    told = list(yard.yard.story)
     assert yard.decide(5.0, a=on(n0=4)) == []
     assert yard.decide(6.0, b=None) == []  # it waits already
-    assert len(yard.yard.story) == length
+    assert list(yard.yard.story) == told
 
 
 def test_more_cpus_wait_until_another_has_left_them():
@@ -310,3 +310,18 @@ def test_memory_of_its_own_choice_counts_as_well():
     yard = Driven(Job("a", 0.0, 2, 100.0))
     yard.decide(0.0, a=Allocation((Share("GPU-0", 2, 0, 6.0, 100.0),)))
     assert not yard.yard.snapshot(0.0).free.plain
+
+
+def test_if_one_of_several_did_not_stop_none_is_taken_for_stopped():
+    driven = Driven(*four("a", "b", "c"))
+    driven.decide(0.0, a=on(n0=4), b=on(n1=4))
+    driven.decide(1.0, a=None, c=on(n0=4))
+    yard = driven.yard
+    told = list(yard.story)
+    with pytest.raises(TransitionError, match="job b cannot go from running to waiting"):
+        yard.stopped(2.0, [yard.records["a"], yard.records["b"]])
+    assert (yard.records["a"].state, list(yard.pending)) == (State.STOPPING, ["c"])
+    assert list(yard.story) == told
+    validate(yard)
+    (start,) = driven.tell(JobStopped(3.0, "a"))
+    assert start.job_id == "c"

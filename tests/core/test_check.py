@@ -6,14 +6,17 @@ import re
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from conftest import APART
-from trainyard.core.check import check_plan
+from trainyard.core.check import check_plan, plain_start, plain_turns
 from trainyard.core.events import DecisionDue, JobSubmitted, NodeFailed
+from trainyard.core.validate import validate
 from trainyard.core.yard import Yard
 from trainyard.errors import PlanError
 from trainyard.model.allocation import Allocation, Plan, Share
-from trainyard.model.cluster import Cluster, Node
+from trainyard.model.cluster import Cluster, Node, NodeTable
 from trainyard.model.job import Job
 
 CLUSTER = Cluster(
@@ -167,3 +170,118 @@ def test_nothing_fits_on_a_node_that_is_down():
     yard.handle(NodeFailed(0.0, "v1"))
     with pytest.raises(PlanError, match="job small may not begin to use node v1"):
         check_plan(yard.snapshot(0.0), {"small": hold(share("v1", 1))})
+
+
+# -- plain shares of nodes, which are looked at more quickly -----------------------------------------------
+
+NODES = NodeTable(CLUSTER)
+
+
+def plainly(changes):
+    """The same plan, with everything that may be plain made by the table of nodes; None if not all may be."""
+    made = {}
+    for job_id, a in changes.items():
+        if a is not None and any(share.node not in NODES.index for share in a.shares):
+            return None
+        made[job_id] = a and NODES.plain([(NODES.index[share.node], share.gpus) for share in a.shares])
+    return made if made == changes and all(a is None or a.plain for a in made.values()) else None
+
+
+def decided(changes, running=None):
+    """A yard that makes this plan the target."""
+    plans = [running or {}, changes]
+    yard = Yard(CLUSTER, lambda snapshot: Plan(plans.pop(0)))
+    for job in JOBS:
+        yard.handle(JobSubmitted(0.0, job))
+    for _ in range(2):
+        yard.handle(DecisionDue(0.0))
+    return yard
+
+
+PLAINLY_REFUSED = [(plain, message) for c, message in REFUSED if (plain := plainly(c))]
+PLAINLY_ALLOWED = [plain for changes in ALLOWED if (plain := plainly(changes)) is not None]
+
+
+def test_most_of_the_tables_can_be_said_plainly():
+    assert (len(PLAINLY_REFUSED), len(PLAINLY_ALLOWED)) == (12, 8)
+
+
+@pytest.mark.parametrize(("changes", "message"), PLAINLY_REFUSED, ids=[m for _, m in PLAINLY_REFUSED])
+def test_what_is_refused_plainly(changes, message):
+    with pytest.raises(PlanError, match=f"^{re.escape(message)}$"):
+        decided(changes)
+
+
+def test_less_than_nothing_is_refused_where_there_would_be_room():
+    small = {"small": NODES.plain([(0, 1)])}
+    with pytest.raises(PlanError, match="job picky gets less than nothing on v0"):
+        decided({"picky": NODES.plain([(0, -2), (1, 4)])}, small)
+    with pytest.raises(PlanError, match="job rigid gets less than nothing on v1"):
+        decided({"rigid": NODES.plain([(0, 2), (1, -2), (2, 4)])}, small)
+
+
+@pytest.mark.parametrize("changes", PLAINLY_ALLOWED, ids=str)
+def test_what_just_fits_plainly(changes):
+    yard = decided(changes)
+    assert yard.target == {job_id: a for job_id, a in changes.items() if a is not None}
+    validate(yard)
+
+
+@pytest.mark.parametrize(
+    ("job_id", "parts", "quickly"),
+    [
+        ("rigid", [(0, 4)], True),
+        ("rigid", [(1, 4)], False),  # it has two
+        ("rigid", [(0, 3)], False),
+        ("picky", [(0, 2)], True),
+        ("picky", [(2, 2)], False),
+        ("apart", [(0, 2)], False),  # it has needs of its own
+    ],
+)
+def test_a_job_that_just_starts_is_looked_at_quickly(job_id, parts, quickly):
+    record, given = EMPTY.table.of[job_id], NODES.plain(parts)
+    assert plain_start(EMPTY, record, given) is quickly
+    assert (plain_turns(EMPTY, {job_id: given}) == ([], [(record, given)])) is quickly
+
+
+def test_jobs_that_take_turns_are_looked_at_quickly():
+    running = {"rigid": NODES.plain([(0, 4)]), "small": NODES.plain([(2, 1)])}
+    view = snapshot_with(**running)
+    rigid, picky = view.table.of["rigid"], view.table.of["picky"]
+    here = NODES.plain([(0, 1), (1, 1)])
+    assert plain_turns(view, {"rigid": None, "picky": here}) == ([rigid], [(picky, here)])
+    assert plain_turns(view, {"picky": here}) is None
+    assert plain_turns(view, {"picky": None}) is None  # it waits already
+    assert not plain_start(view, view.table.of["small"], NODES.plain([(2, 1)]))  # it runs already
+
+
+def test_nothing_is_quick_where_free_gpus_may_lack_their_share():
+    view = snapshot_with(small=hold(share("v0", 1, cpus=6.0)))
+    assert not plain_start(view, view.table.of["rigid"], NODES.plain([(2, 4)]))
+    assert plain_turns(view, {"rigid": NODES.plain([(2, 4)])}) is None
+
+
+parts_of_nodes = st.lists(st.tuples(st.integers(0, 2), st.integers(-2, 4)), min_size=1, max_size=3)
+any_changes = st.dictionaries(
+    st.sampled_from([*(job.job_id for job in JOBS), "ghost"]),
+    st.none() | parts_of_nodes.map(NODES.plain),
+    min_size=1,
+    max_size=3,
+)
+RUNNING = [
+    EMPTY,
+    snapshot_with(rigid=NODES.plain([(0, 4)]), small=NODES.plain([(1, 1)])),
+    snapshot_with(picky=NODES.plain([(0, 1), (1, 1)]), elastic=NODES.plain([(2, 3)])),
+    snapshot_with(small=hold(share("p0", 1, cpus=9.0))),
+]
+
+
+@settings(max_examples=300)
+@given(st.sampled_from(RUNNING), any_changes)
+def test_what_is_taken_quickly_would_have_passed(view, changes):
+    sure = plain_turns(view, changes) is not None
+    for job_id, given_ in changes.items():
+        if len(changes) == 1 and given_ is not None and job_id in view.table.of:
+            sure |= plain_start(view, view.table.of[job_id], given_)
+    if sure:
+        check_plan(view, changes)

@@ -28,7 +28,7 @@ from trainyard.policy.grammar import parse_policy
 from trainyard.sim.clock import Simulator
 from trainyard.sim.failures import Failure
 from trainyard.state.lifecycle import State
-from trainyard.state.record import NUMBERS
+from trainyard.state.record import ATTRIBUTES
 
 RACKS = Cluster("racks", tuple(Node(f"rack-{i}", "V100", 4, 12.0, 64.0) for i in range(3)))
 ODD = Cluster("odd", (Node("anna", "V100", 4, 12.0, 64.0), Node("berta", "V100", 4, 12.0, 64.0)))
@@ -39,7 +39,7 @@ JOBS = [
     Job("d", 30.0, 4, 900.0, cpus=4.0),
 ]
 # Numbers of a run, not of a job: they begin anew.
-OWN = ("job", "occupies", "start", "stopping")
+OWN = ("job", "occupies", "start")
 
 
 def at(cluster, now_s, policy="srtf+doubling", failures=()):
@@ -59,7 +59,7 @@ def read_again(view, path):
 
 
 def numbers(view):
-    return [[getattr(r, name) for name in NUMBERS if name not in OWN] for r in view.table.records]
+    return [[getattr(r, name) for name in ATTRIBUTES if name not in OWN] for r in view.table.records]
 
 
 @pytest.mark.parametrize("now_s", [0.0, 20.0, 70.0, 300.0])

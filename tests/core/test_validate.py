@@ -9,7 +9,7 @@ from trainyard.core.validate import validate
 from trainyard.core.yard import Yard
 from trainyard.errors import TrainyardError
 from trainyard.model.allocation import Allocation, Plan, Share
-from trainyard.model.cluster import uniform_cluster
+from trainyard.model.cluster import Cluster, NodeTable, uniform_cluster
 from trainyard.model.job import Job
 from trainyard.state.lifecycle import State
 
@@ -119,6 +119,19 @@ def occupy_more_than_there_is(yard):
     yard.leaving["GPU-0"] = 1
 
 
+def hold_other_nodes_by_index(yard):
+    other = NodeTable(Cluster("turned", yard.cluster.nodes[::-1])).plain([(0, 2)])
+    yard.target["a"] = yard.records["a"].occupies = Allocation(held().shares, other.plain)
+
+
+def take_plain_shares_for_special(yard):
+    yard.free.plain = False
+
+
+def call_a_plain_job_special(yard):
+    yard.records["a"].special = True
+
+
 BROKEN = [
     (lose_a_record, "row of c"),
     (swap_rows, "row of a"),
@@ -141,6 +154,9 @@ BROKEN = [
     (forget_some_memory, "free memory adds up"),
     (forget_that_a_node_is_down, "free GPUs add up"),
     (plan_on_a_node_that_is_down, "nothing is planned on GPU-0, which is down"),
+    (hold_other_nodes_by_index, "a holds the same by name and by index"),
+    (take_plain_shares_for_special, "whether free GPUs come with their shares"),
+    (call_a_plain_job_special, "jobs with CPUs or memory of their own choice"),
     (occupy_more_than_there_is, "no resource is over-allocated"),
 ]
 
@@ -167,3 +183,14 @@ def test_rounding_is_no_matter():
     rounded.free.cpus[0] += 5e-7
     rounded.free.memory_gb[0] -= 5e-7
     validate(rounded)
+
+
+def test_a_plan_by_another_table_of_nodes_is_seen():
+    """Its indices are those of other nodes, and the yard goes by them."""
+    nodes = uniform_cluster(2, 4).nodes
+    other = NodeTable(Cluster("turned", nodes[::-1]))
+    yard = Yard(Cluster("straight", nodes), lambda snapshot: Plan({"a": other.plain([(0, 4)])}))
+    yard.handle(JobSubmitted(0.0, Job("a", 0.0, 4, 10.0)))
+    yard.handle(DecisionDue(0.0))
+    with pytest.raises(TrainyardError, match="a holds the same by name and by index"):
+        validate(yard)

@@ -25,6 +25,7 @@ from trainyard.model.job import Job
 from trainyard.model.rules import Rules
 from trainyard.policy.grammar import parse_policy
 from trainyard.state.jobs import Column
+from trainyard.state.journal import KEPT
 from trainyard.state.lifecycle import TERMINAL, TRANSITIONS, State
 
 
@@ -223,3 +224,14 @@ def test_rows_stay_dense():
         yard.handle(JobFinished(200.0, f"j{i}"))
         validate(yard)
     assert sorted(yard.table.column(Column.SEQ).tolist()) == sorted(set(range(1, 101)) - {1, 51, 100, 2})
+
+
+def test_the_journal_stays_short_while_plans_change_nothing():
+    yard = Yard(uniform_cluster(1, 4), parse_policy("fifo").decide)
+    yard.submit(0.0, Job("a", 0.0, 4, 1e6))
+    yard.decide(0.0)
+    for k in range(30_000):
+        yard.progress(1.0 + k, yard.records["a"], 4e6 - k - 1, None)
+        yard.decide(1.0 + k)
+    assert len(yard.table.changed.entries) <= KEPT + 1
+    assert yard.table.changed.version > 30_000

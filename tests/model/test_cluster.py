@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import pytest
 
 from trainyard.model.allocation import Allocation, Share
@@ -116,3 +119,20 @@ def test_other_cpus_are_another_allocation_in_the_same_seats():
     assert one != other
     assert one.seats == other.seats
     assert one == Allocation((Share("v0", 2, 1, 3.0, 10.0),))
+
+
+def test_plain_shares_of_nodes_say_what_they_take_by_index():
+    one, two = TABLE.plain([(2, 3)]), TABLE.plain([(2, 3), (0, 1)])
+    assert one is TABLE.proportional[2, 3]
+    assert two.shares == (Share("v1", 3, 0, 4.5, 187.5), Share("v0", 1, 0, 3.0, 62.5))
+    assert two.plain == ((2, 3, 4.5, 187.5), (0, 1, 3.0, 62.5))
+    for plain in (one, two):
+        assert TABLE.parts(Allocation(plain.shares)) == list(plain.plain)
+        assert TABLE.is_proportional(plain)
+    assert not TABLE.is_proportional(Allocation((Share("v1", 3, 0, 4.0, 187.5),)))
+
+
+def test_an_allocation_can_be_copied_and_pickled():
+    two = TABLE.plain([(2, 3), (0, 1)])
+    for twin in (pickle.loads(pickle.dumps(two)), copy.copy(two), copy.deepcopy(two)):
+        assert (twin, twin.gpus, twin.plain) == (two, 4, two.plain)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from policy_cases import fair, nodes_of, room_of, snapshot_of
 from trainyard.model.allocation import Plan
 from trainyard.model.job import Job
+from trainyard.policy.choose.starts import start_alone
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.order.fifo import Fifo
 from trainyard.policy.order.srtf import Srtf
@@ -17,6 +19,7 @@ from trainyard.policy.place.pack import Pack
 from trainyard.policy.policy import UNCHANGED, Policy
 from trainyard.policy.request import Request
 from trainyard.policy.stages import Chosen, Order, Shapes, Size
+from trainyard.policy.tune.proportional import Proportional
 
 
 def job(name, gpus=2, duration_s=100.0, **more):
@@ -205,3 +208,39 @@ def test_a_request_that_names_shares_makes_free_gpus_say_less():
     replaced = Request(job("a"), 1)._replace(memory_per_gpu=60.0)
     replaced.take(held, free, snapshot.nodes)
     assert (free.plain, free.gpus) == (False, [2])
+
+
+class Sparing(Proportional):
+    """Shows nobody the first node."""
+
+    def ground(self, snapshot):
+        free = snapshot.free.copy()
+        free.add(0, -free.gpus[0], 0.0, 0.0)
+        return replace(snapshot, free=free, caches={})
+
+
+@pytest.mark.parametrize("waiting", [1, 2])
+def test_what_a_tune_stage_hides_is_hidden_however_many_wait(waiting):
+    view = snapshot_of(nodes_of(4), [Job(f"j{i}", 0.0, 2, 10.0) for i in range(waiting)], {}, 0.0)
+    policy = Policy("sparing", tune=Sparing())
+    assert policy.decide(view).changes == {}
+    assert policy.decide(view, explain=True).changes == {}
+
+
+def test_the_only_job_that_waits_starts_as_one_of_many_would():
+    jobs = [Job("runs", 0.0, 2, 100.0), Job("a", 1.0, 2, 10.0)]
+    view = snapshot_of(nodes_of(4, 4), jobs, {"runs": {"n0": 2}}, 2.0)
+    policy = parse_policy("fifo")
+    alone = start_alone(policy, view)
+    assert alone == policy.decide(view).changes == policy.decide(view, explain=True).changes
+    assert alone == {"a": view.nodes.plain([(0, 2)])}
+
+
+def test_the_only_job_that_waits_goes_on_waiting_if_it_does_not_fit():
+    jobs = [Job("runs", 0.0, 3, 100.0), Job("a", 1.0, 2, 10.0)]
+    view = snapshot_of(nodes_of(4), jobs, {"runs": {"n0": 3}}, 2.0)
+    assert start_alone(parse_policy("fifo"), view) == {}
+    split = snapshot_of(
+        nodes_of(4, 4), [*jobs, Job("too", 0.0, 3, 9.0)], {"runs": {"n0": 3}, "too": {"n1": 3}}, 2.0
+    )
+    assert start_alone(parse_policy("pack(consolidate=require)"), split) == {}

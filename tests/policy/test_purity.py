@@ -184,6 +184,17 @@ class Lending(Proportional):
         draft.changes = self.plan
 
 
+class Bending(Pack):
+    """Writes to what it found, which every later decision finds again."""
+
+    def find(self, request, free, nodes, seed):
+        found = super().find(request, free, nodes, seed)
+        if found is not None and found.plain:
+            found.shares = tuple(share._replace(cpus=0.0) for share in found.shares)
+            found.plain = tuple((i, gpus, 0.0, gb) for i, gpus, _, gb in found.plain)
+        return found
+
+
 @pytest.mark.parametrize(
     ("stage", "make", "kinds"),
     [
@@ -199,6 +210,12 @@ def test_impure_stages_are_found_out(stage, make, kinds, monkeypatch, tmp_path):
     monkeypatch.setitem(ENTRIES, "impure", Entry("impure", (stage,), make, "not a function of the snapshot"))
     looks = looked_at("impure", "fifo+spread", tmp_path, range(0, 40, 2))
     assert {found.partition(":")[0] for found in looks.found} >= set(kinds)
+
+
+def test_a_stage_that_writes_to_what_all_decisions_share_is_found_out(monkeypatch, tmp_path):
+    monkeypatch.setitem(ENTRIES, "impure", Entry("impure", ("place",), Bending, "writes to allocations"))
+    looks = looked_at("impure", "fifo+spread", tmp_path, range(40))
+    assert {found.partition(":")[0] for found in looks.found} >= {look.LEFT_ALONE}
 
 
 def test_a_policy_that_leaves_traces_for_others_is_found_out(monkeypatch, tmp_path):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -189,3 +191,11 @@ def test_jains_index_is_between_one_over_n_and_one_and_knows_no_unit(numbers, un
     assert jain(unit * np.array(numbers)) == pytest.approx(index)
     mean, square = sum(numbers) / len(numbers), sum(x * x for x in numbers) / len(numbers)
     assert index == pytest.approx(mean * mean / square)
+
+
+def test_a_result_can_be_pickled_and_copied():
+    result = three_jobs("srtf")
+    for twin in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result), copy.copy(result)):
+        assert twin.summary() == result.summary()
+        assert list(twin.story) == list(result.story)
+        assert list(twin.segments()) == list(result.segments())

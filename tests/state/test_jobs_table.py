@@ -12,7 +12,7 @@ from conftest import APART
 from trainyard.model.job import Job
 from trainyard.state import journal
 from trainyard.state.jobs import Column, JobTable
-from trainyard.state.record import NUMBERS, Record
+from trainyard.state.record import ATTRIBUTES, Record
 
 C = Column
 
@@ -213,7 +213,7 @@ def test_a_copy_of_a_record_has_all_its_numbers_and_is_its_own():
     record.preemptions, record.first_start_s, record.special = 4, 2.0, True
     record.see().ran_at((1, 0), 2.0, 3.0)
     twin = record.copy()
-    assert all(getattr(twin, name) == getattr(record, name) for name in NUMBERS)
+    assert all(getattr(twin, name) == getattr(record, name) for name in ATTRIBUTES)
     twin.rate, twin.row = 1.5, 9
     twin.see().ran_at((1, 0), 2.0, 3.0)
     assert record.see().ran == {(1, 0): (2.0, 3.0)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import itemgetter
 
 from trainyard.core.check_admitted import check_admitted
 from trainyard.errors import InputError, PlanError
@@ -12,6 +13,8 @@ from trainyard.model.tolerance import CPUS_GB
 from trainyard.state.record import Record
 from trainyard.state.room import PartlyClosed
 from trainyard.state.snapshot import Snapshot
+
+node_of = itemgetter(0)  # of a part
 
 
 def check_plan(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) -> None:
@@ -39,6 +42,7 @@ def plain_start(snapshot: Snapshot, record: Record, allocation: Allocation) -> b
     """Whether it is sure that the job waits and may start with this, a plain share of one node.
 
     It is the common case, looked at more quickly: free GPUs say that there is room for their shares, too.
+    `plain_turns` would say the same in 1.1 us instead of 0.3.
     """
     plain = allocation.plain
     return (
@@ -46,9 +50,9 @@ def plain_start(snapshot: Snapshot, record: Record, allocation: Allocation) -> b
         and (record.job.profile is None or snapshot.speed.rate(record.job, allocation) > 0)
         and snapshot.bars is None
         and not record.given
-        and record.type_index < 0
         and plain[0][1] == record.gpus <= snapshot.free.gpus[plain[0][0]]
         and snapshot.free.plain
+        and (record.type_index < 0 or record.type_index == snapshot.nodes.type_of[plain[0][0]])
         and not record.job.particular
         and not snapshot.table.bound
     )
@@ -62,7 +66,7 @@ def plain_turns(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) ->
 
     It is the common case, looked at more quickly: free GPUs say that there is room for their shares, too.
     """
-    free, of, target = snapshot.free, snapshot.table.of, snapshot.target
+    free, of, target, type_of = snapshot.free, snapshot.table.of, snapshot.target, snapshot.nodes.type_of
     if not free.plain or snapshot.table.bound or snapshot.bars is not None or isinstance(free, PartlyClosed):
         return None
     stops: list[Record] = []
@@ -80,17 +84,16 @@ def plain_turns(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) ->
             for at, gpus, _, _ in before.plain:
                 left[at] = left.get(at, free.gpus[at]) + gpus
             continue
-        plain = after.plain
-        if (
-            not plain
-            or record.given
-            or after.gpus != record.gpus
-            or record.type_index >= 0
-            or record.job.particular
-            or (record.job.profile is not None and not snapshot.speed.rate(record.job, after) > 0)
-        ):
+        plain, type_ = after.plain, record.type_index
+        if not plain or record.given or after.gpus != record.gpus or record.job.particular:
+            return None
+        if record.job.profile is not None and not snapshot.speed.rate(record.job, after) > 0:
+            return None
+        if len(plain) > 1 and len({*map(node_of, plain)}) < len(plain):
             return None
         for at, gpus, _, _ in plain:
+            if gpus < 0 or (type_ >= 0 and type_ != type_of[at]):
+                return None
             left[at] = left.get(at, free.gpus[at]) - gpus
         starts.append((record, after))
     return (stops, starts) if min(left.values(), default=0) >= 0 else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from trainyard.model.allocation import Allocation
 from trainyard.state.lifecycle import State
@@ -48,6 +48,15 @@ WIDTH: Final = 4  # cells of a row
 BLOCK: Final = 65_536  # rows that are packed together
 
 
+class _Block(NamedTuple):
+    """Some rows, column by column."""
+
+    time_s: array[float]
+    job_id: list[str]
+    step: array[int]
+    allocation: list[Allocation | None]
+
+
 class Story:
     """An append-only log of changes. There are millions, too many for objects: they are packed in columns."""
 
@@ -59,6 +68,9 @@ class Story:
         self._steps = OFTEN.copy()
         self._numbers = {steps: number for number, steps in enumerate(OFTEN)}
         self.append: Callable[[Row], None] = self._cells.extend
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _retold, (self._blocks, self._cells, self._steps)
 
     def step(self, before: State | None, after: State, cause: str) -> int:
         """Return the number of a step, for a row."""
@@ -72,7 +84,8 @@ class Story:
     def pack(self) -> None:
         """Pack the latest rows if there are many."""
         if len(self._cells) >= WIDTH * BLOCK:
-            self._blocks.append(_Block(self._cells))
+            time_s, job_id, step, allocation = (self._cells[at::WIDTH] for at in range(WIDTH))
+            self._blocks.append(_Block(array("d", time_s), job_id, array("I", step), allocation))
             self._cells.clear()
 
     def _rows(self) -> Iterator[Row]:
@@ -82,9 +95,6 @@ class Story:
 
     def __iter__(self) -> Iterator[Change]:
         return self._changes(self._rows())
-
-    def __len__(self) -> int:
-        return sum(len(self._steps[number]) for _, _, number, _ in self._rows())
 
     def of(self, job_id: str) -> list[Change]:
         """Return everything that happened to one job, in order."""
@@ -96,13 +106,12 @@ class Story:
                 yield Change(time_s, job_id, before, after, cause, allocation)
 
 
-class _Block:
-    """Some rows, column by column."""
-
-    __slots__ = ("allocation", "job_id", "step", "time_s")
-
-    def __init__(self, cells: list[Any]) -> None:
-        self.time_s = array("d", cells[0::WIDTH])
-        self.job_id: list[str] = cells[1::WIDTH]
-        self.step = array("I", cells[2::WIDTH])
-        self.allocation: list[Allocation | None] = cells[3::WIDTH]
+def _retold(blocks: list[_Block], cells: list[Any], steps: list[tuple[Step, ...]]) -> Story:
+    """Return a copy of a story that goes on in its own cells: `append` is bound to them."""
+    story = Story()
+    story._blocks += blocks
+    story._cells += cells
+    for number, each in enumerate(steps):
+        story._numbers[each] = number
+    story._steps[:] = steps
+    return story

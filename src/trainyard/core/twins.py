@@ -23,7 +23,7 @@ from trainyard.policy.policy import Policy
 from trainyard.state import corrections, history, usage
 from trainyard.state.length import restored as length_of
 from trainyard.state.lifecycle import State
-from trainyard.state.record import NUMBERS, Record
+from trainyard.state.record import ATTRIBUTES, Record
 from trainyard.state.room import PartlyClosed, Room
 from trainyard.state.seen import restored
 from trainyard.state.snapshot import Snapshot
@@ -203,7 +203,7 @@ def _restore_nodes(yard: Yard, state: Mapping[str, Any]) -> None:
 
 def _record(record: Record) -> dict[str, Any]:
     """Return all of a record that has not its value of the beginning."""
-    entry = {name: _number(getattr(record, name)) for name in NUMBERS}
+    entry = {name: _number(getattr(record, name)) for name in ATTRIBUTES}
     entry["job"] = job_to_record(record.job)
     entry["state"] = record.state.value
     entry["occupies"] = None if record.occupies is None else _shares(record.occupies)
@@ -216,7 +216,7 @@ def _record(record: Record) -> dict[str, Any]:
 
 def _record_of(entry: Mapping[str, Any], nodes: NodeTable) -> Record:
     record = Record(job_from_record(entry["job"]), 0, -1, (1.0, 1.0, 1.0), 0.0, 0.0)
-    for name in NUMBERS:
+    for name in ATTRIBUTES:
         if name not in ("job", "state", "occupies", "seen", "trouble", "length"):
             setattr(record, name, entry[name])
     record.state = State(entry["state"])

@@ -94,12 +94,16 @@ def _validate_usage(yard: Yard) -> None:
 def _validate_capacity(yard: Yard) -> None:
     free = Room.all_of(yard.nodes)
     occupied = Room.all_of(yard.nodes)
-    for allocation in yard.target.values():
-        free.take(yard.nodes, allocation)
+    for job_id, allocation in yard.target.items():
+        free.take(yard.nodes, _by_name(yard, job_id, allocation))
     for record in (*yard.records.values(), *yard.parked.values()):
         if record.occupies is not None:
             on = record.trouble.on if record.trouble is not None else None
-            shares = tuple(share for share in record.occupies.shares if on is None or share.node in on)
+            shares = tuple(
+                share
+                for share in _by_name(yard, record.job_id, record.occupies).shares
+                if on is None or share.node in on
+            )
             occupied.take(yard.nodes, Allocation(shares))
     for node, broken in yard.conditions.broken.items():
         free.add(yard.nodes.index[node], -len(broken), 0.0, 0.0)
@@ -116,6 +120,18 @@ def _validate_capacity(yard: Yard) -> None:
     _require(yard.free.levels == free.levels, "nodes are grouped by free GPUs")
     _require(np.allclose(yard.free.cpus, free.cpus, atol=CPUS_GB), "free CPUs add up")
     _require(np.allclose(yard.free.memory_gb, free.memory_gb, atol=CPUS_GB), "free memory adds up")
+    special = [r.job_id for r in yard.records.values() if r.special]
+    others = [job_id for job_id, a in yard.target.items() if not yard.nodes.is_proportional(a)]
+    _require(sorted(special) == sorted(others), "jobs with CPUs or memory of their own choice")
+    _require(yard.free.plain == (not others), "whether free GPUs come with their shares")
     for books in (whole, occupied):
         enough = min(books.gpus) >= 0 and min(books.cpus) >= -CPUS_GB and min(books.memory_gb) >= -CPUS_GB
         _require(enough, "no resource is over-allocated")
+
+
+def _by_name(yard: Yard, job_id: str, allocation: Allocation) -> Allocation:
+    """Return it without the short cut that the yard's own books take, which must say the same."""
+    plain, parts = allocation.plain, yard.nodes.parts(allocation)
+    _require(not plain or list(plain) == parts, f"{job_id} holds the same by name and by index")
+    _require(not plain or yard.nodes.is_proportional(allocation), f"{job_id} holds plain shares")
+    return Allocation(allocation.shares)

@@ -12,7 +12,7 @@ instructions as objects, for whoever prefers these.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -287,12 +287,13 @@ class Yard(Listener):
         if self.pending:
             self.go_on(now)
 
-    def stopped(self, now: float, records: Iterable[Record]) -> None:
+    def stopped(self, now: float, records: Sequence[Record]) -> None:
         """Jobs that were told to stop are gone."""
         opened = False
-        for record in records:
+        for record in records:  # all of them before anything changes
             if record.state is not STOPPING or record.row < 0:
                 raise refusal(record, WAITING)
+        for record in records:
             record.state = WAITING
             self.story.append((now, record.job_id, STOPPED, None))
             opened |= self.vacate(record) or record.job_id in self.pending
@@ -326,9 +327,9 @@ class Yard(Listener):
         snapshot.decided_s = now
         if changes:
             self._apply(changes, now)
-            if len(self._changed) > KEPT:
-                self.table.changed.trim()
-                self.story.pack()
+        if len(self._changed) > KEPT:
+            self.table.changed.trim()
+            self.story.pack()
         if notes:
             snapshot.said = notes
         self._wake_s = wake_s if wake_s > now else inf
@@ -354,15 +355,16 @@ class Yard(Listener):
             if record is not None and alone is not None and plain_start(self.view, record, alone):
                 self._give(record, alone, now)
                 return
-        plain = plain_turns(self.view, changes)
-        if plain is not None:  # as most plans are
-            for record in plain[0]:
+        turns = plain_turns(self.view, changes)
+        if turns is not None:  # as most plans are
+            for record in turns[0]:
                 self.untarget(record, now)
                 self._retarget(record, None, now)
-            for record, allocation in plain[1]:
+            for record, allocation in turns[1]:
                 self._give(record, allocation, now)
             return
-        check_plan(self.view, changes)  # 4. before anything changes; `plain_turns` is the same for most plans
+        # 4. Before anything changes; most plans are looked at more quickly above.
+        check_plan(self.view, changes)
         records, target = self.records, self.target
         taken: list[tuple[Record, Allocation | None]] = []
         given: list[tuple[Record, Allocation]] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import inf
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from trainyard.model.refusal import Refusal
 
@@ -32,15 +32,19 @@ class Allocation:
     """Everything a job holds: its share of each node. It never changes.
 
     `plain` is the same by the nodes' indices in their table, if every GPU comes with its node's proportional
-    share and with nothing else. Only `NodeTable.plain` gives that.
+    share and with nothing else. Only a `NodeTable` gives that.
     """
 
     __slots__ = ("gpus", "plain", "shares")
 
     def __init__(self, shares: tuple[Share, ...], plain: tuple[Part, ...] = ()) -> None:
-        self.shares = shares
-        self.gpus = shares[0][1] if len(shares) == 1 else sum([share[1] for share in shares])  # on all nodes
-        self.plain = plain
+        # Final, and not refused when it runs: that would make each of them take twice as long.
+        self.shares: Final = shares
+        self.gpus: Final = shares[0][1] if len(shares) == 1 else sum([share[1] for share in shares])
+        self.plain: Final = plain
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Allocation, (self.shares, self.plain)  # compiled, it could be neither copied nor pickled else
 
     def __eq__(self, other: object) -> bool:
         return self.shares == other.shares if isinstance(other, Allocation) else NotImplemented

@@ -104,7 +104,7 @@ class NodeTable:
         self.share_per_gpu: list[tuple[float, float]] = list(
             zip(self.cpus_per_gpu.tolist(), self.memory_per_gpu.tolist(), strict=True)
         )
-        self.proportional = Parts(self)
+        self.proportional = Proportional(self)
         self.mask_of_type: list[int] = [0] * len(self.types)  # bit i: node i has this type
         for i, type_ in enumerate(self.type.tolist()):
             self.mask_of_type[type_] |= 1 << i
@@ -143,8 +143,6 @@ class NodeTable:
 
     def is_proportional(self, allocation: Allocation) -> bool:
         """Whether every GPU comes with its node's share of CPUs and memory, and with nothing else."""
-        if allocation.plain:
-            return True
         for node, gpus, _, cpus, memory_gb in allocation.shares:
             cpus_each, memory_each = self.share_per_gpu[self.index[node]]
             if cpus != gpus * cpus_each or memory_gb != gpus * memory_each:
@@ -152,7 +150,7 @@ class NodeTable:
         return True
 
 
-class Parts(dict[tuple[int, int], Allocation]):
+class Proportional(dict[tuple[int, int], Allocation]):
     """Some GPUs of one node with their share of it, by (node, GPUs): made once, when first asked for."""
 
     def __init__(self, nodes: NodeTable) -> None:

@@ -65,8 +65,9 @@ class Policy:
         improvers = [stage for stage in stages if type(stage).improve is not Stage.improve]
         starts_only = self.size.whole_gangs and not self.order.preemptive
         object.__setattr__(self, "_starts_only", starts_only)
-        object.__setattr__(self, "_idles", starts_only and not wakes and not improvers)
-        object.__setattr__(self, "_grounds", type(self.tune).ground is not Tune.ground)
+        grounds = type(self.tune).ground is not Tune.ground
+        object.__setattr__(self, "_idles", starts_only and not (wakes or improvers or grounds))
+        object.__setattr__(self, "_grounds", grounds)
         object.__setattr__(self, "_wakes", wakes)
         object.__setattr__(self, "_improvers", improvers)
 

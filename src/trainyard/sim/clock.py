@@ -295,8 +295,8 @@ class Simulator:
         self._void = 0
 
     def _push(self, at: float, what: int, who: Failure | str | None, run: int = 0) -> None:
-        heappush(self._heap, (at, what, self._pushed, who, run))
         self._pushed += 1
+        heappush(self._heap, (at, what, self._pushed, who, run))
 
     def _push_failure(self) -> None:
         failure = next(self._failures, None)

@@ -15,7 +15,7 @@ from trainyard.state.trouble import Trouble
 WAITING = State.WAITING
 
 # All attributes of a record.
-NUMBERS: Final = (
+ATTRIBUTES: Final = (
     "arrival_s",
     "attained",
     "executed",
@@ -59,7 +59,7 @@ class Record:
     from then on. What the job holds is counted in the same way, from `given_since`.
     """
 
-    __slots__ = NUMBERS
+    __slots__ = ATTRIBUTES
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class Record:
         """Return an independent copy."""
         work = self.total, self.reference_rate, self.ideal_s
         twin = Record(self.job, self.seq, self.type_index, work, self.arrival_s, self.met)
-        for name in NUMBERS:
+        for name in ATTRIBUTES:
             setattr(twin, name, getattr(self, name))
         twin.seen = self.seen and self.seen.copy()
         twin.trouble = self.trouble and self.trouble.copy()

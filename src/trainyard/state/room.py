@@ -120,6 +120,8 @@ class Room:
         twin.plain = self.plain
         return twin
 
+    # Written out three times: calling one for the other takes longer than what it does.
+
     def take(self, nodes: NodeTable, allocation: Allocation) -> None:
         """Debit what an allocation holds."""
         all_gpus, levels = self.gpus, self.levels

@@ -13,6 +13,7 @@ from trainyard.model.job import Job
 from trainyard.policy.order.fifo import Fifo
 from trainyard.policy.order.srtf import Sjf, Srsf, Srtf
 from trainyard.policy.order.themis import Ftf
+from trainyard.policy.policy import Policy
 from trainyard.state.jobs import Column
 
 JOBS = [
@@ -128,3 +129,28 @@ def test_only_nodes_that_are_up_are_shared():
     assert Ftf().key(snapshot).tolist() == [-0.5]
     snapshot.up_gpus = 1
     assert np.array_equal(Ftf().key(snapshot), [-0.5])
+
+
+class Lifo(Fifo):
+    """Last come, first served."""
+
+    def rank(self, snapshot):
+        return super().rank(snapshot)[::-1]
+
+    def heads(self, snapshot):
+        return reversed(list(super().heads(snapshot)))
+
+
+def test_who_comes_first_blocks_those_behind_it():
+    jobs = [Job("run", 0.0, 2, 100.0), Job("big", 1.0, 4, 10.0), Job("small", 2.0, 1, 10.0)]
+    view = snapshot_of(nodes_of(4), jobs, {"run": {"n0": 2}}, 3.0)
+    assert Fifo().blocked(view)
+    assert not Fifo("easy").blocked(view)
+    assert not Fifo("greedy").blocked(view)
+    assert not Lifo().blocked(view)  # its head is another, which fits
+    assert list(Policy("lifo", order=Lifo()).decide(view).changes) == ["small"]
+
+
+def test_a_head_that_fits_the_free_gpus_is_not_blocked():
+    jobs = [Job("run", 0.0, 2, 100.0), Job("next", 1.0, 2, 10.0)]
+    assert not Fifo().blocked(snapshot_of(nodes_of(4), jobs, {"run": {"n0": 2}}, 3.0))

@@ -60,7 +60,7 @@ def test_sizes_go_by_the_type_that_a_job_runs_on():
     }
 
 
-def test_seconds_on_each_type_are_kept_and_forgotten():
+def test_seconds_on_each_type_are_kept_and_a_fork_keeps_its_own():
     yard = Yard(two_types(), parse_policy("srtf").decide, Rules(restart_s=10.0))
     for job in jobs_in_turn():
         yard.handle(JobSubmitted(0.0, job))

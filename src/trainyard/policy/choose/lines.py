@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 MORE = 4  # times as many GPUs of running jobs are in question if the last ones did not show who stops
 Stand = tuple[float, int, Record]  # key or token, submission, job
 Heads = list[tuple[Stand, int, int]]  # a heap of the first of each line, its GPUs, its place in line
-# The last of a line of running jobs: minus its measure, a tie-break, its place in line, the line, how the
-# line moves, and the least measure that matters.
-Tail = tuple[float, int, int, list[Stand], float, float, float]
+# The last of a line of running jobs: minus its measure, a tie-break, its place in line, the line, and how
+# the line moves.
+Tail = tuple[float, int, int, list[Stand], float, float]
 EVERYBODY, NOBODY = float("-inf"), float("inf")
 
 
@@ -87,17 +87,18 @@ class Lines:
         (first, _, _), gpus, _ = heads[0]
         late: list[Stand] = []
         free, now_s = snapshot.free.total, snapshot.now_s
-        tails, need = self._tails(now_s, first), max(gpus - free, 1)
+        least, need = self.order.least(first, now_s), max(gpus - free, 1)
+        tails = self._tails(now_s, least)
         while True:
-            pivot = self._later(tails, now_s, first, need, late)
+            pivot = self._later(tails, now_s, first, least, need, late)
             found = _walk(self.waiting, heads.copy(), late, free, pivot)
             if found is not None:
                 return found
             need *= MORE
 
-    def _tails(self, now_s: float, first: float) -> list[Tail]:
-        """Return a heap of the last of each line of running jobs, as far as it may come after this key."""
-        least, motions = self.order.least(first, now_s), self._motions
+    def _tails(self, now_s: float, least: float) -> list[Tail]:
+        """Return a heap of the last of each line of running jobs, as far as they measure so much."""
+        motions = self._motions
         tails: list[Tail] = []
         for name, line in self.running.items():
             if line:
@@ -105,11 +106,13 @@ class Lines:
                 moved = drift * now_s
                 measure = pace * (line[-1][0] + moved)
                 if measure >= least:
-                    tails.append((-measure, len(tails), len(line) - 1, line, pace, moved, least))
+                    tails.append((-measure, len(tails), len(line) - 1, line, pace, moved))
         heapify(tails)
         return tails
 
-    def _later(self, tails: list[Tail], now_s: float, first: float, need: int, late: list[Stand]) -> float:
+    def _later(
+        self, tails: list[Tail], now_s: float, first: float, least: float, need: int, late: list[Stand]
+    ) -> float:
         """Add to `late` the last running jobs, sorted by key, until they have so many GPUs; return the pivot.
 
         The pivot is a number: the keys of these jobs are larger, and the keys of all others are not.
@@ -117,7 +120,7 @@ class Lines:
         order, smallest = self.order, late[0][0] if late else NOBODY
         key_of, alike = order.key_of, NOBODY
         while tails:
-            measured, tie, at, line, pace, moved, least = tails[0]
+            measured, tie, at, line, pace, moved = tails[0]
             if need <= 0 and -measured < alike:  # else its key may be as small as the smallest of these
                 alike = order.least(smallest, now_s)
                 if -measured < alike:
@@ -125,7 +128,7 @@ class Lines:
                     return order.bound(-measured, now_s)
             _, seq, record = line[at]
             if at and (measure := pace * (line[at - 1][0] + moved)) >= least:
-                heapreplace(tails, (-measure, tie, at - 1, line, pace, moved, least))
+                heapreplace(tails, (-measure, tie, at - 1, line, pace, moved))
             else:
                 heappop(tails)
             key = key_of(record, now_s)

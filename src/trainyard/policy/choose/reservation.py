@@ -52,7 +52,8 @@ class Reservation:
             return True
         index, beside = self.snapshot.nodes.index, self.beside
         # With plain room a free GPU brings its share along, whatever a tune stage lent of it to others.
-        whole = not beside.plain or not self.snapshot.nodes.is_proportional(allocation)
+        plain = allocation.plain or self.snapshot.nodes.is_proportional(allocation)
+        whole = not (beside.plain and plain)
         for share in allocation.shares:
             i = index[share.node]
             lacks = beside.cpus[i] + CPUS_GB < share.cpus or beside.memory_gb[i] + CPUS_GB < share.memory_gb

@@ -18,15 +18,14 @@ C = Column
 NOBODY: tuple[Record | None, int] = (None, 0)
 
 
-def request_of(policy: Stages, draft: Draft, record: Record) -> Request:
+def request_of(policy: Stages, snapshot: Snapshot, record: Record) -> Request:
     """Return what a job asks the place stage for, to run as requested."""
-    return policy.tune.request(draft.view, record.job, record.gpus, record.type_index)
+    return policy.tune.request(snapshot, record.job, record.gpus, record.type_index)
 
 
 def start(policy: Stages, draft: Draft, record: Record) -> Allocation | None:
     """Let a waiting job start as requested, if there is a place for it."""
-    request = policy.tune.request(draft.view, record.job, record.gpus, record.type_index)
-    return draft.try_(policy.place.find, request)
+    return draft.try_(policy.place.find, request_of(policy, draft.view, record))
 
 
 def start_alone(policy: Stages, snapshot: Snapshot) -> Changes:
@@ -34,7 +33,7 @@ def start_alone(policy: Stages, snapshot: Snapshot) -> Changes:
     record = next(policy.order.heads(snapshot), None)
     if record is None or record.gpus > snapshot.free.total:
         return {}
-    request = policy.tune.request(snapshot, record.job, record.gpus, record.type_index)
+    request = request_of(policy, snapshot, record)
     found = policy.place.find(request, snapshot.free, snapshot.nodes, snapshot.rules.seed)
     return {} if found is None else {record.job_id: found}
 
@@ -46,13 +45,13 @@ def start_waiting(policy: Stages, draft: Draft) -> None:
     if fill == "greedy":
         _fill(policy, draft, order.rank(snapshot), None, left)
         return
-    find, request, try_ = policy.place.find, policy.tune.request, draft.try_
+    find, try_ = policy.place.find, draft.try_
     stuck, freed = snapshot.caches.get((policy.place, policy.tune), NOBODY)
     for record in order.heads(snapshot):
         if record is stuck and fill == "strict" and freed == snapshot.freed:
             break  # it found no place, and nothing became free since
         gpus = record.gpus
-        if gpus > left or try_(find, request(snapshot, record.job, gpus, record.type_index)) is None:
+        if gpus > left or try_(find, request_of(policy, snapshot, record)) is None:
             found_no_place(policy, draft, record)
             if fill == "easy":
                 _fill(policy, draft, order.rank(snapshot)[len(draft.changes) + 1 :], record, left)
@@ -70,11 +69,11 @@ def _fill(policy: Stages, draft: Draft, rows: Ints, head: Record | None, left: i
         return
     reserved = None
     if head is not None:
-        reserved = Reservation(draft, request_of(policy, draft, head), policy.place)
+        reserved = Reservation(draft, request_of(policy, draft.view, head), policy.place)
     hopeless: set[tuple[object, ...]] = set()
     for row in rows.tolist():
         record = table.records[row]
-        request = request_of(policy, draft, record)
+        request = request_of(policy, draft.view, record)
         if (asked := request[1:]) in hopeless and draft.why is None:
             continue
         found = draft.try_(policy.place.find, request) if record.gpus <= left else None

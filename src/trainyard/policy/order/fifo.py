@@ -15,9 +15,11 @@ class Fifo(Order):
     """First come, first served; running jobs are never disturbed."""
 
     preemptive: ClassVar[bool] = False
+    _first_come = False
 
     def __init__(self, fill: Fill = "strict") -> None:
         self.fill = fill
+        self._first_come = type(self).heads is Fifo.heads  # else a subclass may put another first
 
     def rank(self, snapshot: Snapshot) -> Ints:
         """Rank waiting jobs by submission."""
@@ -25,7 +27,9 @@ class Fifo(Order):
 
     def blocked(self, snapshot: Snapshot) -> bool:
         """Look at the first in line; with any other rule than strict, others may pass."""
-        return self.fill == "strict" and snapshot.waiting.head().gpus > snapshot.free.total
+        if self.fill != "strict" or not self._first_come:
+            return False
+        return snapshot.waiting.head().gpus > snapshot.free.total
 
     def heads(self, snapshot: Snapshot) -> Iterator[Record]:
         """Yield waiting jobs without looking at the whole queue."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Hashable
 from itertools import pairwise
-from math import frexp, inf
+from math import inf
 from struct import Struct
-from sys import float_info
 from typing import cast
 
 import numpy as np
@@ -130,11 +129,8 @@ class Las(SteadyOrder):
         """Return the level of a job that runs with this service."""
         if self.queued:
             return 2 * bisect_right(self.limits_list, service)
-        if service < float_info.min:
-            tiny: int = as_int.unpack(as_float.pack(service))[0] >> DROPPED_BITS
-            return tiny
-        fraction, exponent = frexp(service)  # the first bits of a double are its exponent and its fraction
-        return (exponent + 1021 << 6) + int(fraction * 128)
+        level: int = as_int.unpack(as_float.pack(service))[0] >> DROPPED_BITS
+        return level
 
     def wake_s(self, snapshot: Snapshot, changes: Changes) -> float:
         """Return when the next job reaches the end of its queue."""
