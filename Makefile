@@ -8,7 +8,7 @@ DEMO_POLICIES := fifo,easy,srtf,las,srtf+tune,srtf+doubling,srtf+smd,srtf+dl2,ma
 DEMO_OUT := out/demo
 
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-torch test-compiled test-traces bench answers purity dist compiled clean
+.PHONY: help setup demo test test-torch test-compiled test-traces bench answers purity mutants dist compiled clean
 
 help:
 	@echo "make demo         compare plain schedulers with the ideas of five papers on one mixed workload"
@@ -19,6 +19,7 @@ help:
 	@echo "make bench        time decisions, and the simulator on full traces (TRACES=DIR, ARGS=--quick)"
 	@echo "make answers      compare 40 simulations with another commit (ARGS='--against REV', ARGS=--time)"
 	@echo "make purity       compare decisions of 200 random policies that must be the same (ARGS='--seed 2')"
+	@echo "make mutants      which of 240 wrong changes of the source the tests notice (ARGS='--seed 2 --only state')"
 	@echo "make compiled     build a wheel with the inner loop compiled into dist/: the same results in half the time"
 	@echo "make dist         build the wheel and the source archive into dist/"
 	@echo "make setup        only prepare .venv (PYTHON=python3.12 chooses the interpreter)"
@@ -89,6 +90,9 @@ answers: setup
 
 purity: setup
 	$(BIN)/python bench/purity.py $(ARGS)
+
+mutants: setup
+	$(BIN)/python bench/mutants.py $(ARGS)
 
 clean:
 	rm -rf out dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -30,15 +30,16 @@ from typing import Any
 from changes import Change, changes_in
 from equivalent import EQUIVALENT
 from reach import tests_for
-from trial import copy_of, get_ready, run_some, watch
+from trial import IN_BODY, Trial, copy_of, get_ready, run_changed_file, run_changed_functions, watch
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "trainyard"
 KEPT = ROOT / "out" / "mutants"
 ROOMS = ("core", "state", "policy/choose", "policy/place", "policy/tune")
 ENOUGH = 0.92
-BUDGET_S = 60.0  # of tests of other folders: the quick ones first
-SLOWER, START_S = 5.0, 20.0  # a change that makes tests so much slower is noticed
+AT_ONCE = 20  # changes for which tests are collected once
+BUDGET_S = 30.0  # of CPU for tests of the same folder, and again for the others: the quick ones first
+SLOWER, MORE_S = 3.0, 4.0  # a change that makes tests take so many times as long, and more, is noticed
 WATCH_S = 600.0
 
 
@@ -50,7 +51,6 @@ class Verdict:
     change: Change
     caught: str  # by what; nothing if it lives
     tests: int  # that reach it and were run
-    seconds: float
 
     @property
     def room(self) -> str:
@@ -78,9 +78,10 @@ def main() -> int:
         reached = asked(pool, Path(folder))
         work = partial(tried, Path(folder), reached)
         verdicts = []
-        for verdict in pool.imap_unordered(work, chosen):
-            verdicts.append(verdict)
-            tell(verdict)
+        chunks = [chosen[at : at + AT_ONCE] for at in range(0, len(chosen), AT_ONCE)]
+        for some in pool.imap_unordered(work, chunks):
+            verdicts += some
+            print(f"{len(verdicts)} of {len(chosen)}", flush=True)
     print(f"{time.monotonic() - began:.0f} s")
     return report(sorted(verdicts, key=lambda v: v.number))
 
@@ -123,49 +124,47 @@ def ask(folder: Path, file: str) -> tuple[dict[str, Any], list[str]]:
     return known["reached"], known["failed"]
 
 
-def tried(folder: Path, reached: dict[str, Any], numbered: tuple[int, Change]) -> Verdict:
-    """Make one change, run the tests that reach it, take it back."""
-    number, change = numbered
-    copy, began = _copy(folder), time.monotonic()
-    source = (PACKAGE / change.file).read_bytes()
-    changed = copy / "src" / "trainyard" / change.file
-    near, far = tests_for(change.file, change.function, reached)
-    caught, tests = "", 0
-    changed.write_bytes(change.applied(source))
-    os.utime(changed, (began, 1_000_000_000 + number))  # else a compiled file may look up to date
-    try:
-        for some in (near, _within_budget(far, reached)):
-            if some and not caught:
-                tests += len(some)
-                usual = sum(reached[test][0] for test in some)
-                caught = run_some(copy, some, START_S + SLOWER * usual)
-    finally:
-        changed.write_bytes(source)
-        os.utime(changed, (0, 0))
-    return Verdict(number, change, caught, tests, time.monotonic() - began)
+def tried(folder: Path, reached: dict[str, Any], some: list[tuple[int, Change]]) -> list[Verdict]:
+    """Make some changes, one after the other: near tests first, for those that live also the others."""
+    sources = {change.file: (PACKAGE / change.file).read_bytes() for _, change in some}
+    tests = [(change, tests_for(change.file, change.function, reached)) for _, change in some]
+    trials = [
+        [_trial(change, sources[change.file], near_far[k], reached) for change, near_far in tests]
+        for k in (0, 1)
+    ]
+    caught, ran = [""] * len(some), [0] * len(some)
+    for round_ in trials:
+        alive = [at for at, trial in enumerate(round_) if trial.tests and not caught[at]]
+        for at, answer in zip(alive, _answers(_copy(folder), [round_[at] for at in alive]), strict=True):
+            caught[at], ran[at] = answer, ran[at] + len(round_[at].tests)
+    return [Verdict(n, change, c, r) for (n, change), c, r in zip(some, caught, ran, strict=True)]
 
 
-def _within_budget(tests: list[str], reached: dict[str, Any]) -> list[str]:
-    left, some = BUDGET_S, []
+def _answers(copy: Path, trials: list[Trial]) -> list[str]:
+    """Swap functions where that is possible, for it is quicker; else change the file."""
+    answers = run_changed_functions(copy, trials) if trials else []
+    return [
+        run_changed_file(copy, trial) if answer == IN_BODY else answer
+        for trial, answer in zip(trials, answers, strict=True)
+    ]
+
+
+def _trial(change: Change, source: bytes, tests: list[str], reached: dict[str, Any]) -> Trial:
+    """Take as many of the tests as the budget allows, the first ones first."""
+    taken, usual = [], 0.0
     for test in tests:
-        left -= reached[test][0]
-        if left < 0:
+        usual += reached[test][0]
+        if usual > BUDGET_S:
             break
-        some.append(test)
-    return some
+        taken.append(test)
+    seconds = MORE_S + SLOWER * min(usual, BUDGET_S)
+    return Trial(change.file, change.function, change.applied(source), taken, seconds)
 
 
 def _copy(folder: Path) -> Path:
     """Return the copy of this process."""
     copy = folder / f"copy-{os.getpid()}"
     return copy if copy.exists() else copy_of(ROOT, copy)
-
-
-def tell(verdict: Verdict) -> None:
-    """Print one line while it runs."""
-    change, word = verdict.change, "caught" if verdict.caught else "LIVES"
-    took = f"{verdict.seconds:>5.0f} s {verdict.tests:>5} tests"
-    print(f"{verdict.number:>5} {word:<7}{took}  {change.file}:{change.line}  {change.kind}", flush=True)
 
 
 def report(verdicts: list[Verdict]) -> int:
