@@ -216,11 +216,9 @@ def _called(node: ast.AST) -> Site | None:
 
 
 def _early(node: ast.AST) -> Site | None:
-    """A function that returns nothing does nothing; one that may return None does so."""
+    """A function that returns nothing does nothing."""
     match node:
-        case ast.FunctionDef(returns=ast.Constant(value=None), body=[ast.Expr(), first, *_]):
-            return first, "early return", f"return\n{' ' * first.col_offset}{ast.unparse(first)}"
-        case ast.FunctionDef(returns=ast.Constant(value=None), body=[first, *_]):
+        case ast.FunctionDef(returns=ast.Constant(value=None), body=[ast.Expr(), first, *_] | [first]):
             return first, "early return", "return"
     return None
 

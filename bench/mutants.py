@@ -157,6 +157,7 @@ def _trial(change: Change, source: bytes, tests: list[str], reached: dict[str, A
         if usual > BUDGET_S:
             break
         taken.append(test)
+    compile(change.applied(source), change.file, "exec")  # else it would be caught, and say nothing
     seconds = MORE_S + SLOWER * min(usual, BUDGET_S)
     return Trial(change.file, change.function, change.applied(source), taken, seconds)
 

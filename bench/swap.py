@@ -18,6 +18,8 @@ def put_in(file: str, function: str, source: bytes) -> bool:
     code = _code_of(compile(source, str(module.__file__), "exec"), function)
     if found is None or code is None or found.__code__ == code:
         return False
+    if code.co_freevars != found.__code__.co_freevars:  # `super()` came or went
+        return False
     found.__code__ = code
     return True
 

@@ -159,6 +159,8 @@ def _be_the_child(copy: Path, work: Callable[[], Any], answer: Path, seconds: fl
         os.environ["PYTHONPATH"] = f"{copy / 'src'}"
         sys.path[:0] = [str(copy / "src"), str(copy / "tests")]
         answer.write_text(json.dumps(work()))
+    except BaseException as error:
+        answer.write_text(json.dumps(f"raised {error!r}"))
     finally:
         os._exit(0)
 
