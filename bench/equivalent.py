@@ -15,6 +15,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "if free_cpus[i] >= least_cpus and free_memory[i] >= least_memory:",
         "if free_cpus[i] >= least_cpus and free_memory[i] > least_memory:",
     ): AT_THE_TOLERANCE,
+    ("policy/place/servers.py", "break", "pass"): "nobody else gets a seat once all servers have one",
     (
         "state/snapshot.py",
         "mean: Floats = np.where(lived > 0, met / np.where(lived > 0, lived, 1.0), count)",

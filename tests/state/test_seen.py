@@ -102,3 +102,7 @@ def test_what_was_seen_goes_through_a_file():
     )
     assert restored({}) is None
     assert Seen().record() == {}
+
+
+def test_how_many_losses_are_recent():
+    assert RECENT == 200

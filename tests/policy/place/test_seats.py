@@ -6,11 +6,12 @@ import pytest
 
 from policy_cases import nodes_of
 from trainyard.model.allocation import Share
-from trainyard.model.cluster import NodeTable
+from trainyard.model.cluster import Cluster, Node, NodeTable
 from trainyard.model.job import Job
 from trainyard.model.profile import Demand
 from trainyard.policy.place.even import Even
-from trainyard.policy.place.fit import allocate, worker_shares
+from trainyard.policy.place.fit import allocate, one_node, worker_shares
+from trainyard.policy.place.pack import Pack
 from trainyard.policy.place.servers import with_servers
 from trainyard.policy.request import Request
 from trainyard.state.room import Room
@@ -96,3 +97,20 @@ def test_even_packs_whose_servers_fit_beside_no_worker():
     nodes, room = room_with((4, 12.0, 240.0), (1, 12.0, 240.0))
     found = Even().find(Request(JOB, 1, -1, 1.0, 10.0, 1, Demand(12.0, 20.0)), room, nodes, 0)
     assert [share[:3] for share in found.shares] == [("n1", 1, 0), ("n0", 0, 1)]
+
+
+def test_pack_puts_workers_and_servers_on_one_node_if_any_has_room_for_all():
+    nodes, room = room_with((2, 2.0, 240.0), (4, 12.0, 240.0))
+    request = Request(JOB, 2, -1, 1.0, 10.0, 1, Demand(2.0, 5.0))
+    assert Pack().find(request, room, nodes, 0).shares == (Share("n1", 2, 1, 4.0, 25.0),)
+    assert [share[:3] for share in Pack().find(request._replace(servers=6), room, nodes, 0).shares] == [
+        ("n0", 2, 0),
+        ("n1", 0, 6),
+    ]
+
+
+@pytest.mark.parametrize("small", [Node("s", "GPU", 4, 1.0, 400.0), Node("s", "GPU", 4, 12.0, 1.0)])
+def test_one_node_may_be_much_larger_than_the_others(small):
+    nodes = NodeTable(Cluster("unlike", (small, Node("l", "GPU", 4, 12.0, 240.0))))
+    request = Request(JOB, 2, -1, 1.0, 10.0, 1, Demand(2.0, 5.0))
+    assert one_node(request, Room.all_of(nodes), nodes) == [Share("l", 2, 1, 4.0, 25.0)]
