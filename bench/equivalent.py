@@ -26,4 +26,9 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "near = key <= np.partition(key, about)[about]",
         "near = key < np.partition(key, about)[about]",
     ): "the walk goes on behind the front, wherever that ends",
+    (
+        "state/queue.py",
+        "if not entries or entries[-1].seq < record.seq:",
+        "if not entries or entries[-1].seq <= record.seq:",
+    ): "no two jobs have the same number",
 }

@@ -91,13 +91,17 @@ class Some(Steady):
 def tests_for(file: str, function: str, reached: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     """Return the tests that reach a function: those of its folder, and the others; the quick ones first.
 
-    The body of a module or a class counts as reached by all tests that reach a function of the file.
+    The body of a module or a class counts as reached by all tests of its folder, and by all others that reach
+    a function of the file.
     """
-    wanted = f"{file}:{function}"
+    wanted, folder, stem = f"{file}:{function}", f"tests/{Path(file).parent}/", Path(file).stem
     tests = [test for test, (_, names) in reached.items() if wanted in names]
-    if not tests and not function[:1].islower():
-        tests = [test for test, (_, names) in reached.items() if any(n.startswith(f"{file}:") for n in names)]
-    folder, stem = f"tests/{Path(file).parent}/", Path(file).stem
+    if not tests and not function.rpartition(".")[2][:1].islower():
+        tests = [
+            test
+            for test, (_, names) in reached.items()
+            if test.startswith(folder) or any(name.startswith(f"{file}:") for name in names)
+        ]
     tests.sort(key=lambda test: (stem not in test.split("::")[0], reached[test][0]))
     near = [test for test in tests if test.startswith(folder)]
     return near, sorted(set(tests) - set(near), key=lambda test: reached[test][0])

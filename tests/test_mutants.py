@@ -103,4 +103,4 @@ def test_near_tests_come_first_and_quick_ones_before_slow_ones():
     near, far = reaching("state/room.py", "total", reached)
     assert near == ["tests/state/test_room.py::slow", "tests/state/test_queue.py::other"]
     assert far == ["tests/sim/test_a.py::quick", "tests/sim/test_a.py::far"]
-    assert len(reaching("state/room.py", "", reached)[0]) == 3
+    assert len(reaching("state/lifecycle.py", "", reached)[0]) == 3

@@ -53,8 +53,9 @@ def test_a_job_is_thought_to_run_on_its_own_type_or_where_it_runs_or_on_the_fast
 
 
 def test_a_job_with_a_type_of_its_own_is_thought_to_stay_on_it():
-    snapshot = snapshot_of(two_types(), [job("own", gpu_type="V100")], {"own": {"v": 1}})
-    assert Told(snapshot).gpu_type(0) == snapshot.nodes.types.index("V100")
+    for name, node in (("V100", "v"), ("K80", "k")):
+        snapshot = snapshot_of(two_types(), [job("own", gpu_type=name)], {"own": {node: 1}})
+        assert Told(snapshot).gpu_type(0) == snapshot.nodes.types.index(name)
 
 
 @pytest.mark.parametrize(("profile", "apart"), [(None, False), (TOGETHER, False), (APART, True)])

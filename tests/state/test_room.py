@@ -190,8 +190,8 @@ def test_restoring_a_node_restores_the_sum():
     nodes = NodeTable(uniform_cluster(2, 4))
     room = Room.all_of(nodes)
     cpus, memory_gb = room.cpus[0], room.memory_gb[0]
-    room.add(0, -3, -1.0, -2.0)
-    assert (room.total, room.gpus, room.levels) == (5, [1, 4], [0, 1, 0, 0, 2])
-    room.restore(0, 4, cpus, memory_gb)
+    room.add(1, -3, -1.0, -2.0)
+    assert (room.total, room.gpus, room.levels) == (5, [4, 1], [0, 2, 0, 0, 1])
+    room.restore(1, 4, cpus, memory_gb)
     assert (room.total, room.gpus, room.levels) == (8, [4, 4], [0, 0, 0, 0, 3])
-    assert (room.cpus[0], room.memory_gb[0]) == (cpus, memory_gb)
+    assert (room.cpus[1], room.memory_gb[1]) == (cpus, memory_gb)
