@@ -31,4 +31,9 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "if not entries or entries[-1].seq < record.seq:",
         "if not entries or entries[-1].seq <= record.seq:",
     ): "no two jobs have the same number",
+    (
+        "state/beliefs.py",
+        "held = self.snapshot.target.get(self.snapshot.table.jobs[row].job_id) if own < 0 else None",
+        "held = self.snapshot.target.get(self.snapshot.table.jobs[row].job_id) if own <= 0 else None",
+    ): "a job that accepts one GPU type holds no other",
 }
