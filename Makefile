@@ -8,7 +8,7 @@ DEMO_POLICIES := fifo,easy,srtf,las,srtf+tune,srtf+doubling,srtf+smd,srtf+dl2,ma
 DEMO_OUT := out/demo
 
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-torch test-compiled test-traces bench answers purity chaos unknown starvation fuzz dist compiled clean
+.PHONY: help setup demo test test-torch test-compiled test-traces bench answers purity chaos unknown starvation fuzz mutants dist compiled clean
 
 help:
 	@echo "make demo         compare plain schedulers with the ideas of five papers on one mixed workload"
@@ -19,6 +19,7 @@ help:
 	@echo "make bench        time decisions, and the simulator on full traces (TRACES=DIR, ARGS=--quick)"
 	@echo "make answers      compare 40 simulations with another commit (ARGS='--against REV', ARGS=--time)"
 	@echo "make purity       compare decisions of 200 random policies that must be the same (ARGS='--seed 2')"
+	@echo "make mutants      which of 240 wrong changes of the source the tests notice (ARGS='--seed 2 --only state')"
 	@echo "make chaos        lead the core through 1,000,000 events of a real cluster (ARGS='--seed 2 --events 20000')"
 	@echo "make unknown      what it costs each policy not to know how long jobs take (ARGS='--seed 2')"
 	@echo "make starvation   run 500 odd workloads under every policy: all that fits has to be done (ARGS='--seed 2')"
@@ -105,6 +106,9 @@ starvation: setup
 
 fuzz: setup
 	$(BIN)/python bench/fuzz.py $(ARGS)
+
+mutants: setup
+	$(BIN)/python bench/mutants.py $(ARGS)
 
 clean:
 	rm -rf out dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -218,3 +218,14 @@ def test_a_copy_of_a_record_has_all_its_numbers_and_is_its_own():
     twin.see().ran_at((1, 0), 2.0, 3.0)
     assert record.see().ran == {(1, 0): (2.0, 3.0)}
     assert (record.rate, record.row) == (5000.0 + C.RATE, -1)
+
+
+@pytest.mark.interpreted
+def test_columns_are_read_again_only_after_a_change(monkeypatch):
+    table, refresh, times = JobTable(), JobTable._refresh, []
+    monkeypatch.setattr(JobTable, "_refresh", lambda self: (times.append(1), refresh(self)))
+    for seq in range(3):
+        table.add(record_of_numbers(seq))
+    for _ in range(2):
+        assert table.column(C.SEQ).tolist() == [0.0, 1.0, 2.0]
+    assert len(times) == 1

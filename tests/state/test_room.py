@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainyard.model.allocation import Allocation, Share
-from trainyard.model.cluster import Cluster, Node, NodeTable
+from trainyard.model.cluster import Cluster, Node, NodeTable, uniform_cluster
 from trainyard.state.room import (
     Room,
     best_fit,
@@ -184,3 +184,14 @@ def test_all_of_a_cluster_is_free():
     here = Room.all_of(NodeTable(Cluster("two", nodes)))
     assert (here.gpus, here.cpus, here.memory_gb) == ([4, 0], [10.0, 32.0], [64.0, 256.0])
     assert (here.total, here.plain) == (4, True)
+
+
+def test_restoring_a_node_restores_the_sum():
+    nodes = NodeTable(uniform_cluster(2, 4))
+    room = Room.all_of(nodes)
+    cpus, memory_gb = room.cpus[0], room.memory_gb[0]
+    room.add(1, -3, -1.0, -2.0)
+    assert (room.total, room.gpus, room.levels) == (5, [4, 1], [0, 2, 0, 0, 1])
+    room.restore(1, 4, cpus, memory_gb)
+    assert (room.total, room.gpus, room.levels) == (8, [4, 4], [0, 0, 0, 0, 3])
+    assert (room.cpus[1], room.memory_gb[1]) == (cpus, memory_gb)

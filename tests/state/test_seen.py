@@ -102,3 +102,21 @@ def test_what_was_seen_goes_through_a_file():
     )
     assert restored({}) is None
     assert Seen().record() == {}
+
+
+def test_how_many_losses_are_recent():
+    assert RECENT == 200
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ({}, None),
+        ({"ran": [[2, 1, 3.0, 6.0]]}, Seen({(2, 1): (3.0, 6.0)})),
+        ({"losses": [[5.0, 0.5]]}, Seen(losses=[(5.0, 0.5)])),
+        ({"type_s": [1.0, 2.0]}, Seen(type_s=[1.0, 2.0])),
+    ],
+)
+def test_each_part_of_what_was_seen_is_restored(told, expected):
+    assert restored(told) == expected
+    assert expected is None or expected.record() == told

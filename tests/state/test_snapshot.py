@@ -270,3 +270,11 @@ def test_every_change_of_a_job_is_a_new_version():
     assert seen == sorted(set(seen))
     yard.handle(DecisionDue(14.0))  # which changes nothing
     assert yard.snapshot(14.0).version == seen[-1]
+
+
+def test_a_slow_job_is_seen_too_and_one_worker_counts_as_one():
+    yard = yard_of(TWO, [{"a": on(s=1)}], Job("a", 0.0, 1, 100.0))
+    yard.handle(DecisionDue(0.0))
+    snapshot = yard.snapshot(8.0)
+    assert snapshot.seen(0) == {(1, 0): (8.0, 4.0)}  # half a sample per second
+    assert sorted(seconds_by_type(snapshot, held_by_type(snapshot))[0].tolist()) == [0.0, 8.0]

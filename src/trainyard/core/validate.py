@@ -99,12 +99,11 @@ def _validate_capacity(yard: Yard) -> None:
     for record in (*yard.records.values(), *yard.parked.values()):
         if record.occupies is not None:
             on = record.trouble.on if record.trouble is not None else None
-            shares = tuple(
-                share
-                for share in _by_name(yard, record.job_id, record.occupies).shares
-                if on is None or share.node in on
-            )
-            occupied.take(yard.nodes, Allocation(shares))
+            if on is None:
+                occupied.take(yard.nodes, _by_name(yard, record.job_id, record.occupies))
+            else:  # the nodes that it is gone from may be others by now
+                left = tuple(share for share in record.occupies.shares if share.node in on)
+                occupied.take(yard.nodes, Allocation(left))
     for node, broken in yard.conditions.broken.items():
         free.add(yard.nodes.index[node], -len(broken), 0.0, 0.0)
     for node in yard.conditions.down | yard.conditions.away:

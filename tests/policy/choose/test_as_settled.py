@@ -173,3 +173,26 @@ def test_a_share_has_to_do_where_the_chosen_gpus_never_come_with_more():
     found = drafted(lambda draft: Reselection(policy, draft).run(), snapshot)
     (share,) = found["a"].shares
     assert (share.node, share.gpus, share.cpus) == ("k0", 1, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "stay", "gets"),
+    [((0, 0), False, [0, 2]), ((2, 0), False, [2, 0]), ((2, 0), True, [0, 2]), ((0, 0), True, [0, 2])],
+)
+def test_without_preemption_who_gets_nothing_or_may_not_be_stopped_keeps_its_types(wanted, stay, gets):
+    made = selection(Settled(a=wanted, b=(0, 0)), JOBS, {"a": {"v": 2}}, "fifo(fill=greedy)")
+    made.selection.stay[0] = stay
+    assert chosen(made).by_type.tolist() == [gets, [0, 0]]
+
+
+def test_without_preemption_the_others_run_as_far_as_there_is_room_beside_those_that_stay():
+    jobs = [job("c"), job("a", 1), job("b", 1)]
+    made = selection(Settled(a=(0, 0), b=(0, 1), c=(2, 0)), jobs, {"a": {"v": 1}}, "fifo(fill=greedy)")
+    choice = chosen(made)
+    assert dict(zip(names(made.snapshot, range(3)), choice.by_type.tolist(), strict=True)) == {
+        "a": [0, 1],
+        "b": [0, 1],
+        "c": [2, 0],
+    }
+    assert names(made.snapshot, choice.rows) == ["c", "a", "b"]
+    assert choice.moves.tolist() == [True, False, True]

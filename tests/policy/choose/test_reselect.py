@@ -8,8 +8,10 @@ from random import Random
 import numpy as np
 import pytest
 
+from conftest import SERVED
 from policy_cases import drafted, names, nodes_of, snapshot_of, two_types
 from purity_cases import live_moments, random_scene
+from trainyard.model.allocation import Allocation
 from trainyard.model.job import Job
 from trainyard.policy.choose.reselect import Reselection
 from trainyard.policy.choose.selection import Choice
@@ -226,6 +228,17 @@ def test_nothing_is_said_by_whole_gangs():
     made = selection("srtf", nodes_of(4), [job("a", 2)])
     made.run()
     assert made.notes == {}
+
+
+@pytest.mark.parametrize(("servers", "changed"), [((0, 0), []), ((3, 0), []), ((1, 0), ["a"]), ((0, 2), [])])
+def test_who_runs_with_other_servers_than_it_should_is_placed_anew(servers, changed):
+    """`a` runs with three servers and `b` waits; 0 asks for no certain number."""
+    jobs = [job("a", 3, profile=SERVED), job("b", 3, profile=SERVED)]
+    made = selection(sized(3, 0), nodes_of(4), jobs, {"a": {"n0": 3}})
+    held = made.snapshot.target["a"]
+    made.snapshot.target["a"] = Allocation((held.shares[0]._replace(servers=3),))
+    choice = Choice(np.array([0]), np.array([3.0, 0.0]), servers=np.array(servers))
+    assert names(made.snapshot, made.realisation._changed(choice).nonzero()[0]) == changed
 
 
 # -- how often is it tried ---------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 from policy_cases import drafted, nodes_of, snapshot_of, two_types, yard_of
 from trainyard.core.events import DecisionDue, JobSubmitted
 from trainyard.model.job import Job
-from trainyard.policy.choose.starts import start_waiting
+from trainyard.policy.choose.starts import start_alone, start_waiting
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.place.pack import Pack
 from trainyard.policy.policy import Policy
@@ -142,3 +142,14 @@ def test_a_new_head_is_looked_for_though_nothing_ended():
 def test_nothing_runs_that_waits_for_a_full_cluster(policy):
     yard = yard_of(nodes_of(2), [job("runs", 2), job("waits", 1)], {"runs": {"n0": 2}}, policy)
     assert yard.handle(DecisionDue(1.0)) == []
+
+
+@pytest.mark.parametrize(
+    ("jobs", "found"),
+    [([], []), ([job("a", 4)], ["a"]), ([job("a", 5)], []), ([job("a", 2, cpus=13.0)], [])],
+)
+def test_the_only_one_that_waits_starts_if_it_fits(jobs, found):
+    """4 GPUs are free, 2 on each node, and with them 6 CPUs on each."""
+    runs = job("runs", 2, cpus=6.0)
+    snapshot = snapshot_of(nodes_of(4, 2), [runs, *jobs], {"runs": {"n0": 2}})
+    assert list(start_alone(parse_policy("fifo"), snapshot)) == found

@@ -1,0 +1,195 @@
+"""Would the tests notice? `make mutants` (or `python bench/mutants.py`).
+
+It makes small wrong changes of the source, one at a time, in a copy, and runs the tests that reach what was
+changed: first those of the same folder, then the others, until one fails. Prints the share that was caught,
+and every change that was not, with the reason if `bench/equivalent.py` knows one. The changes come from
+`bench/changes.py` in an order that the seed decides; `--only` takes a number, a range (21-40), a folder or a
+file. Exit code 1 if fewer than 92 % were caught.
+
+Which test reaches what is found out first, once, and kept in out/mutants/; it is asked anew for a test file
+that changed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import multiprocessing
+import os
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from changes import Change, changes_in
+from equivalent import EQUIVALENT
+from reach import tests_for
+from trial import IN_BODY, Trial, copy_of, get_ready, run_changed_file, run_changed_functions, watch
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "src" / "trainyard"
+KEPT = ROOT / "out" / "mutants"
+ROOMS = ("core", "state", "policy/choose", "policy/place", "policy/tune")
+ENOUGH = 0.92
+AT_ONCE = 20  # changes for which tests are collected once
+BUDGET_S = 30.0  # of CPU for tests of the same folder, and again for the others: the quick ones first
+SLOWER, MORE_S = 3.0, 4.0  # a change that makes tests take so many times as long, and more, is noticed
+WATCH_S = 600.0
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of one change."""
+
+    number: int
+    change: Change
+    caught: str  # by what; nothing if it lives
+    tests: int  # that reach it and were run
+
+    @property
+    def room(self) -> str:
+        """The folder of those that are counted."""
+        return next(room for room in ROOMS if self.change.file.startswith(f"{room}/"))
+
+    @property
+    def why(self) -> str:
+        """Why nobody can notice it, if that is known."""
+        return EQUIVALENT.get((self.change.file, self.change.before, self.change.after), "")
+
+
+def main() -> int:
+    """Try all changes and say what was caught."""
+    parser = argparse.ArgumentParser(description="Do the tests notice wrong changes of the source?")
+    parser.add_argument("--seed", type=int, default=1, help="other changes")
+    parser.add_argument("--count", type=int, default=240, help="how many of them")
+    parser.add_argument("--only", help="a number, a range of them (21-40), a folder or a file")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many at the same time")
+    args = parser.parse_args()
+    get_ready()
+    chosen = choose(args.seed, args.count, args.only)
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder, multiprocessing.get_context("fork").Pool(args.jobs) as pool:
+        reached = asked(pool, Path(folder))
+        work = partial(tried, Path(folder), reached)
+        verdicts = []
+        chunks = [chosen[at : at + AT_ONCE] for at in range(0, len(chosen), AT_ONCE)]
+        for some in pool.imap_unordered(work, chunks):
+            verdicts += some
+            print(f"{len(verdicts)} of {len(chosen)}", flush=True)
+    print(f"{time.monotonic() - began:.0f} s")
+    return report(sorted(verdicts, key=lambda v: v.number))
+
+
+def choose(seed: int, count: int, only: str | None) -> list[tuple[int, Change]]:
+    """Draw changes; each keeps its number whatever `only` says."""
+    files = sorted(file for room in ROOMS for file in (PACKAGE / room).rglob("*.py"))
+    every = [change for file in files for change in changes_in(PACKAGE, str(file.relative_to(PACKAGE)))]
+    Random(seed).shuffle(every)
+    numbered = list(enumerate(every, 1))
+    if only is None:
+        return numbered[:count]
+    first, _, last = only.partition("-")
+    if first.isdecimal():
+        return numbered[int(first) - 1 : int(last or first)]
+    return [(number, change) for number, change in numbered if f"/{only}" in f"/{change.file}"][:count]
+
+
+def asked(pool: Any, folder: Path) -> dict[str, Any]:
+    """Find out what every test reaches, or read it if that was done before."""
+    KEPT.mkdir(parents=True, exist_ok=True)
+    files = sorted(str(file.relative_to(ROOT)) for file in (ROOT / "tests").rglob("test_*.py"))
+    reached: dict[str, Any] = {}
+    for file, (told, failed) in zip(files, pool.imap(partial(ask, folder), files), strict=True):
+        reached |= told
+        for test in failed:
+            print(f"not used, for it does not pass: {test} (in {file})")
+    return reached
+
+
+def ask(folder: Path, file: str) -> tuple[dict[str, Any], list[str]]:
+    """Say what the tests of one file reach."""
+    digest = hashlib.sha256((ROOT / file).read_bytes()).hexdigest()[:16]
+    kept = KEPT / f"{file.replace('/', '.')}.json"
+    known = json.loads(kept.read_text()) if kept.exists() else {}
+    if known.get("digest") != digest:
+        reached, failed = watch(_copy(folder), file, ROOMS, WATCH_S)
+        known = {"digest": digest, "reached": reached, "failed": failed}
+        kept.write_text(json.dumps(known))
+    return known["reached"], known["failed"]
+
+
+def tried(folder: Path, reached: dict[str, Any], some: list[tuple[int, Change]]) -> list[Verdict]:
+    """Make some changes, one after the other: near tests first, for those that live also the others."""
+    sources = {change.file: (PACKAGE / change.file).read_bytes() for _, change in some}
+    tests = [(change, tests_for(change.file, change.function, reached)) for _, change in some]
+    trials = [
+        [_trial(change, sources[change.file], near_far[k], reached) for change, near_far in tests]
+        for k in (0, 1)
+    ]
+    caught, ran = [""] * len(some), [0] * len(some)
+    for round_ in trials:
+        alive = [at for at, trial in enumerate(round_) if trial.tests and not caught[at]]
+        for at, answer in zip(alive, _answers(_copy(folder), [round_[at] for at in alive]), strict=True):
+            caught[at], ran[at] = answer, ran[at] + len(round_[at].tests)
+    return [Verdict(n, change, c, r) for (n, change), c, r in zip(some, caught, ran, strict=True)]
+
+
+def _answers(copy: Path, trials: list[Trial]) -> list[str]:
+    """Swap functions where that is possible, for it is quicker; else change the file."""
+    answers = run_changed_functions(copy, trials) if trials else []
+    return [
+        run_changed_file(copy, trial) if answer == IN_BODY else answer
+        for trial, answer in zip(trials, answers, strict=True)
+    ]
+
+
+def _trial(change: Change, source: bytes, tests: list[str], reached: dict[str, Any]) -> Trial:
+    """Take as many of the tests as the budget allows, the first ones first."""
+    taken, usual = [], 0.0
+    for test in tests:
+        usual += reached[test][0]
+        if usual > BUDGET_S:
+            break
+        taken.append(test)
+    compile(change.applied(source), change.file, "exec")  # else it would be caught, and say nothing
+    seconds = MORE_S + SLOWER * min(usual, BUDGET_S)
+    return Trial(change.file, change.function, change.applied(source), taken, seconds)
+
+
+def _copy(folder: Path) -> Path:
+    """Return the copy of this process."""
+    copy = folder / f"copy-{os.getpid()}"
+    return copy if copy.exists() else copy_of(ROOT, copy)
+
+
+def report(verdicts: list[Verdict]) -> int:
+    """Print those that live and the shares; return the exit code."""
+    for verdict in verdicts:
+        if not verdict.caught:
+            change = verdict.change
+            print(f"\n{verdict.number}  {change.file}:{change.line}  {change.kind}, {verdict.tests} tests")
+            print(f"  - {change.before}\n  + {change.after}")
+            print(f"  {verdict.why or 'no reason is known'}")
+    rooms: dict[str, list[Verdict]] = defaultdict(list)
+    for verdict in verdicts:
+        rooms[verdict.room].append(verdict)
+        rooms["all"].append(verdict)
+    print(f"\n{'folder':<16}{'changes':>8}{'caught':>8}{'share':>8}  live with a reason")
+    for room in (*ROOMS, "all"):
+        if of_room := rooms[room]:
+            caught = sum(bool(verdict.caught) for verdict in of_room)
+            known = sum(not verdict.caught and bool(verdict.why) for verdict in of_room)
+            print(f"{room:<16}{len(of_room):>8}{caught:>8}{caught / len(of_room):>8.1%}  {known}")
+    return 0 if sum(bool(verdict.caught) for verdict in verdicts) >= ENOUGH * len(verdicts) else 1
+
+
+if __name__ == "__main__":
+    if os.environ.get("PYTHONHASHSEED") != "0":  # tests must do the same every time
+        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, "PYTHONHASHSEED": "0"})
+    sys.exit(main())
