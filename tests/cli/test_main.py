@@ -285,7 +285,7 @@ def test_unused_columns_are_told_in_one_line(place, command, verb):
     words = [verb, *INPUTS, *(["--policies", "fifo,srtf"] if verb == "compare" else []), "--json"]
     out, err = command(*words)
     assert json.loads(out)
-    assert err == "note: j.csv: columns not used: priority, profile, zz\n"
+    assert err == "note: j.csv: columns not used: profile, zz\n"
 
 
 def test_unused_fields_are_told_in_one_line(place, command):

@@ -194,7 +194,7 @@ def decided(changes, running=None):
     for job in JOBS:
         yard.handle(JobSubmitted(0.0, job))
     for _ in range(2):
-        yard.handle(DecisionDue(0.0))
+        yard.decide(0.0)
     return yard
 
 

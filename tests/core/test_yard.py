@@ -231,7 +231,7 @@ def test_the_journal_stays_short_while_plans_change_nothing():
     yard.submit(0.0, Job("a", 0.0, 4, 1e6))
     yard.decide(0.0)
     for k in range(30_000):
-        yard.progress(1.0 + k, yard.records["a"], 4e6 - k - 1, None)
+        yard.take_report(yard.records["a"], ProgressReported(1.0 + k, "a", k + 1.0))
         yard.decide(1.0 + k)
     assert len(yard.table.changed.entries) <= KEPT + 1
     assert yard.table.changed.version > 30_000

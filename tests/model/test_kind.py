@@ -125,7 +125,17 @@ def test_threads_that_ask_at_once_get_one_kind():
 
 OTHER_JOB = {"gpus": 5, "min_gpus": 1, "max_gpus": 7, "gpu_type": "K80", "cpus": 3.0, "memory_gb": 9.0}
 OTHER_JOB |= {"sizes": (2, 4, 8)}
-OF_ITS_OWN = {"job_id", "arrival_s", "duration_s", "samples", "model", "tenant", "weight", "deadline_s"}
+OF_ITS_OWN = {
+    "job_id",
+    "arrival_s",
+    "duration_s",
+    "samples",
+    "model",
+    "tenant",
+    "weight",
+    "deadline_s",
+    "terms",
+}
 OF_ITS_OWN |= {
     "status",
     "checkpoint_s",

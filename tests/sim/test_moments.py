@@ -13,8 +13,10 @@ from trainyard.model.cluster import uniform_cluster
 from trainyard.model.job import Job
 from trainyard.model.rules import Rules
 from trainyard.policy.grammar import parse_policy
+from trainyard.policy.order.fifo import Fifo
 from trainyard.policy.order.srtf import Srtf
 from trainyard.policy.policy import Policy
+from trainyard.policy.size.fixed import Fixed
 from trainyard.sim.clock import OUTCOMES, Simulator
 from trainyard.sim.failures import Failure
 from trainyard.state.lifecycle import State
@@ -37,6 +39,7 @@ class Sleepy:
     """Fifo that asks to be woken some time after each decision, as long as anything runs."""
 
     name = "sleepy"
+    order, size = Fifo(), Fixed()
 
     def __init__(self, after_s):
         self.after_s, self.asked = after_s, []

@@ -6,7 +6,7 @@ import pytest
 
 from trainyard.model.job import Job
 from trainyard.state.lifecycle import State
-from trainyard.state.record import NUMBERS, Record
+from trainyard.state.record import ATTRIBUTES, Record
 from trainyard.state.seen import Seen
 
 JOB = Job("a", 0.0, 2, 100.0)
@@ -18,7 +18,7 @@ def record():
 
 def test_a_new_record_has_everything_before_it():
     made = record()
-    assert {name: getattr(made, name) for name in NUMBERS} == {
+    assert {name: getattr(made, name) for name in ATTRIBUTES} == {
         "arrival_s": 5.0,
         "attained": 0.0,
         "executed": 0.0,
@@ -75,7 +75,9 @@ def test_a_copy_is_the_same_and_independent():
     first.row, first.remaining, first.restarts, first.start = 3, 50.0, 2, 9
     first.see().ran_at((2, 0), 10.0, 20.0)
     twin = first.copy()
-    assert {name: getattr(twin, name) for name in NUMBERS} == {name: getattr(first, name) for name in NUMBERS}
+    assert {name: getattr(twin, name) for name in ATTRIBUTES} == {
+        name: getattr(first, name) for name in ATTRIBUTES
+    }
     twin.remaining = 1.0
     twin.see().ran_at((4, 0), 1.0, 5.0)
     assert first.remaining == 50.0

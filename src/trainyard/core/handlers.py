@@ -247,19 +247,25 @@ def _retried(yard: Yard, event: JobRetried, now: float) -> None:
     yard.readmit(now, record)
 
 
-def _progress(yard: Yard, event: ProgressReported, now: float) -> None:
-    record = _run_of(yard, event, S.RUNNING, S.STOPPING)
+def _reporter(yard: Yard, event: ProgressReported | CheckpointWritten) -> Record:
+    """Return the record of a job that says how far it is; what its last run did may come late."""
+    record = _run_of(yard, event, S.RUNNING, S.STOPPING, S.WAITING, S.HELD)
+    if not record.attempt:
+        raise MootError(f"job {event.job_id} never ran")
     if not 0 <= event.samples_done < inf:
         raise MootError(f"{event.samples_done} samples cannot be done")
+    return record
+
+
+def _progress(yard: Yard, event: ProgressReported, now: float) -> None:
+    record = _reporter(yard, event)
     if event.time_s < record.reported_s:
         raise MootError(f"job {event.job_id} reported later already")
     yard.take_report(record, event)
 
 
 def _saved(yard: Yard, event: CheckpointWritten, now: float) -> None:
-    record = _run_of(yard, event, S.RUNNING, S.STOPPING)
-    if not 0 <= event.samples_done < inf:
-        raise MootError(f"{event.samples_done} samples cannot be done")
+    record = _reporter(yard, event)
     yard.take_checkpoint(record, event)
 
 

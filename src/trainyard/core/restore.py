@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trainyard.core.events import DecisionDue, JobStopped, JobSubmitted
-from trainyard.core.instructions import Instruction, Retune, Start, Stop
+from trainyard.core.events import JobStopped, JobSubmitted
+from trainyard.core.instructions import Instruction, Retune, Start, Stop, as_objects
 from trainyard.core.lengths import set_total
 from trainyard.core.yard import Yard
 from trainyard.errors import InputError
@@ -62,7 +62,8 @@ def restore(spec: SnapshotSpec) -> tuple[Yard, Replaceable]:
         _set_progress(yard, entry)
         if yard.usage is not None:
             yard.usage.change(entry.job, spec.now_s, 0, entry.attained_gpu_s)
-    yard.handle(DecisionDue(spec.now_s))
+    yard.decide(spec.now_s)
+    yard.out = []
     yard.forget_decisions()
     for job_id in given:
         yard.records[job_id].since = spec.now_s  # it has been running: no start is to be paid for
@@ -142,7 +143,9 @@ def answer(spec: SnapshotSpec, ask: Callable[[Snapshot], Plan]) -> Answer:
     """Ask for a decision on a snapshot, one that says why jobs wait, and describe the outcome."""
     yard, decide = restore(spec)
     decide.ask, now_s = ask, spec.now_s
-    started = _settle(yard, yard.handle(DecisionDue(now_s)), now_s)
+    yard.out = []
+    yard.decide(now_s)  # and a plan that cannot be carried out is told at once
+    started = _settle(yard, as_objects(yard.out), now_s)
     started += _settle(yard, yard.start_pending(now_s), now_s)
     predicted = {i.job_id: i for i in started}
     plan = {

@@ -26,7 +26,7 @@ from trainyard.model.speed import SpeedModel
 from trainyard.model.tolerance import COUNT
 from trainyard.policy.policy import Policy
 from trainyard.sim.failures import Failure
-from trainyard.sim.impossible import check_possible, why_never
+from trainyard.sim.impossible import why_never
 from trainyard.sim.length import FailureCount, check_length
 from trainyard.sim.recorder import Recorder, TimedPolicy
 from trainyard.sim.result import Result
@@ -129,8 +129,6 @@ class Simulator:
         """Refuse what would never end."""
         if isinstance(self.policy, Policy):  # others decide without stages
             check_length(self.jobs, self.policy, self.rules, self.yard.speed)
-            if math.isinf(self.rules.until_s):
-                check_possible(self.yard.cluster, self.jobs, self.policy)
 
     def _unfinished(self) -> bool:
         return self._recorder.ended < len(self.jobs)

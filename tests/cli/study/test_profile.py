@@ -209,7 +209,7 @@ def test_interrupting_ends_all_copies_of_the_script(tmp_path, kind):
             time.sleep(0.02)
         running.send_signal(kind)
         out, err = running.communicate()
-    assert (running.returncode, out, err) == (1, "", "trainyard: error: interrupted\n")
+    assert (running.returncode, out, err) == (130, "", "trainyard: error: interrupted\n")
     for pid in map(int, pids.read_text().split()):
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)

@@ -88,7 +88,7 @@ def test_plans_that_starve_servers_are_refused():
     yard = Yard(uniform_cluster(1, 8), lambda snapshot: Plan({"a": starved}))
     yard.handle(JobSubmitted(0.0, Job("a", 0.0, 2, 60.0, profile=APART)))
     with pytest.raises(PlanError, match="less on GPU-0 than its workers and servers there need"):
-        yard.handle(DecisionDue(0.0))
+        yard.decide(0.0)
 
 
 def test_servers_that_move_restart_the_job():

@@ -148,6 +148,7 @@ class TestLearning:
         yard = Yard(uniform_cluster(1, 8), parse_policy("optimus").decide)
         yard.handle(JobSubmitted(0.0, job))
         assert Learned(yard.snapshot(0.0), losses=True).left[0] == 1e6  # told nothing, believes the user
+        yard.handle(DecisionDue(0.0))
         for epoch in range(1, 3):
             yard.handle(ProgressReported(float(epoch), "a", epoch * 1e4, loss=1 / epoch))
         assert Learned(yard.snapshot(3.0), losses=True).left[0] == 20 * 1e4  # too few to tell

@@ -66,7 +66,7 @@ def test_nobody_is_asked_in_between_if_all_run_or_nothing_is_idle():
         (300.0, 300.5, 100.0, False),  # it was done a moment ago
         (201.2, 299.9, 100.0, False),
         (299.9, 300.0 - 1e-9, 100.0, True),  # rounding
-        (0.2, 0.3, 0.1, True),  # three tenths are not three times a tenth
+        (2.0, 3.3, 1.1, True),  # 3.3 is not three times 1.1
     ],
 )
 def test_a_round_begins_once_however_late(decided_s, now_s, round_s, begins):

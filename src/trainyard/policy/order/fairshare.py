@@ -9,7 +9,9 @@ import numpy as np
 
 from trainyard.errors import InputError
 from trainyard.model.arrays import Floats, Ints, Mask
+from trainyard.model.limits import MAX_S, SHORTEST_SLICE_S
 from trainyard.model.tolerance import PART, SHORT_SECONDS
+from trainyard.policy.bounds import within
 from trainyard.policy.order.standing import Standing, by_account, held_after
 from trainyard.policy.stages import Changes, Order
 from trainyard.state.jobs import Column
@@ -36,6 +38,7 @@ class FairShare(Order):
         for name, value in (("half_life_s", half_life_s), ("slice_s", slice_s)):
             if value <= 0:
                 raise InputError(f"{name} is {value:g}; it must be above 0")
+            within(name, value, SHORTEST_SLICE_S, MAX_S)
         self.half_life_s = half_life_s
         self.slice_s = slice_s
 
