@@ -120,8 +120,8 @@ def occupy_more_than_there_is(yard):
 
 
 def hold_other_nodes_by_index(yard):
-    other = NodeTable(Cluster("turned", yard.cluster.nodes[::-1])).plain([(0, 2)])
-    yard.target["a"] = yard.records["a"].occupies = Allocation(held().shares, other.plain)
+    on_another = yard.nodes.plain([(1, 2)]).plain
+    yard.target["a"] = yard.records["a"].occupies = Allocation(held().shares, on_another)
 
 
 def take_plain_shares_for_special(yard):

@@ -96,7 +96,7 @@ def plain_turns(snapshot: Snapshot, changes: Mapping[str, Allocation | None]) ->
                 return None
             left[at] = left.get(at, free.gpus[at]) - gpus
         starts.append((record, after))
-    return (stops, starts) if min(left.values(), default=0) >= 0 else None
+    return (stops, starts) if not left or min(left.values()) >= 0 else None
 
 
 def _allow(snapshot: Snapshot, record: Record, after: Allocation) -> None:

@@ -45,13 +45,13 @@ def start_waiting(policy: Stages, draft: Draft) -> None:
     if fill == "greedy":
         _fill(policy, draft, order.rank(snapshot), None, left)
         return
-    find, try_ = policy.place.find, draft.try_
+    find, request, try_ = policy.place.find, policy.tune.request, draft.try_  # looked up once for all
     stuck, freed = snapshot.caches.get((policy.place, policy.tune), NOBODY)
     for record in order.heads(snapshot):
         if record is stuck and fill == "strict" and freed == snapshot.freed:
             break  # it found no place, and nothing became free since
         gpus = record.gpus
-        if gpus > left or try_(find, request_of(policy, snapshot, record)) is None:
+        if gpus > left or try_(find, request(snapshot, record.job, gpus, record.type_index)) is None:
             found_no_place(policy, draft, record)
             if fill == "easy":
                 _fill(policy, draft, order.rank(snapshot)[len(draft.changes) + 1 :], record, left)
