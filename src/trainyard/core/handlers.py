@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from math import inf, isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trainyard.core import nodes
 from trainyard.core.changes import changed_job
+from trainyard.core.due import fire
 from trainyard.core.ends import ENDS, forgive
 from trainyard.core.events import (
     CheckpointWritten,
@@ -44,14 +45,14 @@ from trainyard.core.events import (
 )
 from trainyard.core.instructions import IGNORED, REFUSED
 from trainyard.core.leaving import cancel, failed, gone, gone_from, wind_up
-from trainyard.core.parking import hold, met, park, release
+from trainyard.core.over import met
+from trainyard.core.parking import hold, park, release
+from trainyard.core.works import Works
 from trainyard.errors import TrainyardError
 from trainyard.model.reservation import settled
 from trainyard.state.lifecycle import TERMINAL, State
 from trainyard.state.record import Record
-
-if TYPE_CHECKING:
-    from trainyard.core.yard import Yard
+from trainyard.state.usage import Usage
 
 S = State
 
@@ -60,7 +61,7 @@ class MootError(Exception):
     """An event changes nothing; its text says why."""
 
 
-def take_in(yard: Yard, event: Event) -> None:
+def take_in(yard: Works, event: Event) -> None:
     """Handle one event; what has to be done about it is added to the yard's list."""
     try:
         if not isfinite(event.time_s):
@@ -68,7 +69,7 @@ def take_in(yard: Yard, event: Event) -> None:
         now = yard.now_s = max(yard.now_s, event.time_s)
         yard.look_again(now)
         if yard.timers.due_s <= now:
-            yard.timers.fire(yard, now)
+            fire(yard, now)
         HANDLERS[type(event)](yard, event, now)
     except MootError as moot:
         yard.out.append((IGNORED, None, event, str(moot)))
@@ -79,7 +80,7 @@ def take_in(yard: Yard, event: Event) -> None:
 # -- jobs ----------------------------------------------------------------------------------------------------
 
 
-def _active(yard: Yard, job_id: str) -> Record:
+def _active(yard: Works, job_id: str) -> Record:
     record = yard.find(job_id)
     if record is None:
         over = yard.over.records.get(job_id)
@@ -87,7 +88,7 @@ def _active(yard: Yard, job_id: str) -> Record:
     return record
 
 
-def _run_of(yard: Yard, event: Any, *states: State) -> Record:
+def _run_of(yard: Works, event: Any, *states: State) -> Record:
     """Return the record that an event about a run is about, if it is about the present one."""
     record = _active(yard, event.job_id)
     if event.attempt and event.attempt != record.attempt:
@@ -99,7 +100,7 @@ def _run_of(yard: Yard, event: Any, *states: State) -> Record:
     return record
 
 
-def _submitted(yard: Yard, event: JobSubmitted, now: float) -> None:
+def _submitted(yard: Works, event: JobSubmitted, now: float) -> None:
     job = event.job
     if yard.find(job.job_id) is not None or job.job_id in yard.over.records:
         raise MootError(f"there is a job {job.job_id} already")
@@ -129,7 +130,7 @@ def _submitted(yard: Yard, event: JobSubmitted, now: float) -> None:
         hold(yard, record, now)
 
 
-def _started(yard: Yard, event: JobStarted, now: float) -> None:
+def _started(yard: Works, event: JobStarted, now: float) -> None:
     record = _run_of(yard, event, S.RUNNING, S.STOPPING, S.KILLING)
     if yard.seats is None:
         if event.gpus:
@@ -140,7 +141,7 @@ def _started(yard: Yard, event: JobStarted, now: float) -> None:
         record.trouble.failed_starts = 0
 
 
-def _finished(yard: Yard, event: JobFinished, now: float) -> None:
+def _finished(yard: Works, event: JobFinished, now: float) -> None:
     record = _run_of(yard, event, S.RUNNING, S.STOPPING, S.KILLING)
     if event.outcome not in TERMINAL:
         raise MootError(f"{event.outcome.value} is no end")
@@ -150,14 +151,14 @@ def _finished(yard: Yard, event: JobFinished, now: float) -> None:
         yard.finish(now, record, event.outcome)
 
 
-def _failed(yard: Yard, event: JobFailed, now: float) -> None:
+def _failed(yard: Works, event: JobFailed, now: float) -> None:
     record = _run_of(yard, event, S.RUNNING, S.STOPPING, S.KILLING)
     if event.kind not in ENDS:
         raise MootError(f"there is no end of kind {event.kind}")
     failed(yard, record, now, event.kind, event.text, "gone" if event.gone else "kill")
 
 
-def _stopped(yard: Yard, event: JobStopped, now: float) -> None:
+def _stopped(yard: Works, event: JobStopped, now: float) -> None:
     record = _run_of(yard, event, S.STOPPING, S.KILLING)
     trouble = record.trouble
     if not event.saved:
@@ -174,7 +175,7 @@ def _stopped(yard: Yard, event: JobStopped, now: float) -> None:
         gone(yard, record, now)
 
 
-def _gone(yard: Yard, event: JobGone, now: float) -> None:
+def _gone(yard: Works, event: JobGone, now: float) -> None:
     record = _run_of(yard, event, S.RUNNING, S.STOPPING, S.KILLING)
     occupied = record.occupies
     if event.node and (occupied is None or all(share.node != event.node for share in occupied.shares)):
@@ -191,14 +192,14 @@ def _gone(yard: Yard, event: JobGone, now: float) -> None:
         gone_from(yard, record, event.node, now)
 
 
-def _cancelled(yard: Yard, event: JobCancelled, now: float) -> None:
+def _cancelled(yard: Works, event: JobCancelled, now: float) -> None:
     record = _active(yard, event.job_id)
     if record.trouble is not None and record.trouble.ending is S.CANCELLED and not event.at_once:
         raise MootError(f"job {event.job_id} is being cancelled already")
     cancel(yard, record, now, event.text, event.at_once)
 
 
-def _held(yard: Yard, event: JobHeld, now: float) -> None:
+def _held(yard: Works, event: JobHeld, now: float) -> None:
     record = _active(yard, event.job_id)
     ending = record.trouble.ending if record.trouble is not None else None
     if record.state is S.HELD or ending in (S.HELD, *TERMINAL):
@@ -209,7 +210,7 @@ def _held(yard: Yard, event: JobHeld, now: float) -> None:
         wind_up(yard, record, now, S.HELD, "held", "stop")
 
 
-def _released(yard: Yard, event: JobReleased, now: float) -> None:
+def _released(yard: Works, event: JobReleased, now: float) -> None:
     record = _active(yard, event.job_id)
     if record.trouble is not None and record.trouble.ending is S.HELD:
         record.trouble.ending = S.WAITING
@@ -220,7 +221,7 @@ def _released(yard: Yard, event: JobReleased, now: float) -> None:
         raise MootError(f"job {event.job_id} is not held")
 
 
-def _changed(yard: Yard, event: JobChanged, now: float) -> None:
+def _changed(yard: Works, event: JobChanged, now: float) -> None:
     record = _active(yard, event.job_id)
     try:
         job = changed_job(record.job, event.changes)
@@ -238,7 +239,7 @@ def _changed(yard: Yard, event: JobChanged, now: float) -> None:
         yard.waiting.add(record)
 
 
-def _retried(yard: Yard, event: JobRetried, now: float) -> None:
+def _retried(yard: Works, event: JobRetried, now: float) -> None:
     record = yard.over.records.get(event.job_id)
     if record is None or record.state not in (S.FAILED, S.CANCELLED):
         raise MootError(f"job {event.job_id} did not fail and was not cancelled, as far as is known")
@@ -247,7 +248,7 @@ def _retried(yard: Yard, event: JobRetried, now: float) -> None:
     yard.readmit(now, record)
 
 
-def _reporter(yard: Yard, event: ProgressReported | CheckpointWritten) -> Record:
+def _reporter(yard: Works, event: ProgressReported | CheckpointWritten) -> Record:
     """Return the record of a job that says how far it is; what its last run did may come late."""
     record = _run_of(yard, event, S.RUNNING, S.STOPPING, S.WAITING, S.HELD)
     if not record.attempt:
@@ -257,14 +258,14 @@ def _reporter(yard: Yard, event: ProgressReported | CheckpointWritten) -> Record
     return record
 
 
-def _progress(yard: Yard, event: ProgressReported, now: float) -> None:
+def _progress(yard: Works, event: ProgressReported, now: float) -> None:
     record = _reporter(yard, event)
     if event.time_s < record.reported_s:
         raise MootError(f"job {event.job_id} reported later already")
     yard.take_report(record, event)
 
 
-def _saved(yard: Yard, event: CheckpointWritten, now: float) -> None:
+def _saved(yard: Works, event: CheckpointWritten, now: float) -> None:
     record = _reporter(yard, event)
     yard.take_checkpoint(record, event)
 
@@ -272,14 +273,14 @@ def _saved(yard: Yard, event: CheckpointWritten, now: float) -> None:
 # -- nodes ---------------------------------------------------------------------------------------------------
 
 
-def _node(yard: Yard, name: str, *, away: bool = False) -> str:
+def _node(yard: Works, name: str, *, away: bool = False) -> str:
     """Return the name of a node that is known and, unless asked for, has not left."""
     if name not in yard.nodes.index or (name in yard.conditions.away and not away):
         raise MootError(f"there is no node {name}")
     return name
 
 
-def _joined(yard: Yard, event: NodeJoined, now: float) -> None:
+def _joined(yard: Works, event: NodeJoined, now: float) -> None:
     node = event.node
     if nodes.RETIRED in node.node_id:
         raise MootError(f"{nodes.RETIRED} in the name of a node is for nodes that left")
@@ -290,23 +291,18 @@ def _joined(yard: Yard, event: NodeJoined, now: float) -> None:
     nodes.join(yard, node, now)
 
 
-def _left(yard: Yard, event: NodeLeft, now: float) -> None:
+def _left(yard: Works, event: NodeLeft, now: float) -> None:
     nodes.leave(yard, _node(yard, event.node), now)
 
 
-def _drained(yard: Yard, event: NodeDrained, now: float) -> None:
+def _drained(yard: Works, event: NodeDrained, now: float) -> None:
     node = _node(yard, event.node)
     if node in yard.conditions.drained:
         raise MootError(f"node {node} is drained already")
-    yard.conditions.drained.add(node)
-    for record in yard.waiting_to_start():
-        if any(share.node == node for share in yard.target[record.job_id].shares):
-            yard.untarget(record, now)
-            yard.waiting.add(record)
-    nodes.reopen(yard, node, now)
+    nodes.drain(yard, node, now)
 
 
-def _undrained(yard: Yard, event: NodeUndrained, now: float) -> None:
+def _undrained(yard: Works, event: NodeUndrained, now: float) -> None:
     node = _node(yard, event.node)
     if node not in yard.conditions.drained:
         raise MootError(f"node {node} is not drained")
@@ -314,21 +310,21 @@ def _undrained(yard: Yard, event: NodeUndrained, now: float) -> None:
     nodes.reopen(yard, node, now)
 
 
-def _node_failed(yard: Yard, event: NodeFailed, now: float) -> None:
+def _node_failed(yard: Works, event: NodeFailed, now: float) -> None:
     node = _node(yard, event.node)
     if node in yard.conditions.down:
         raise MootError(f"node {node} is down already")
     yard.node_failed(now, node)
 
 
-def _fenced(yard: Yard, event: NodeFenced, now: float) -> None:
+def _fenced(yard: Works, event: NodeFenced, now: float) -> None:
     node = _node(yard, event.node, away=True)
     if node not in yard.conditions.down | yard.conditions.away:
         raise MootError(f"node {node} is up")
     nodes.fenced(yard, node, now)
 
 
-def _repaired(yard: Yard, event: NodeRepaired, now: float) -> None:
+def _repaired(yard: Works, event: NodeRepaired, now: float) -> None:
     node = _node(yard, event.node)
     if node not in yard.conditions.down:
         raise MootError(f"node {node} is up")
@@ -336,7 +332,7 @@ def _repaired(yard: Yard, event: NodeRepaired, now: float) -> None:
     yard.node_repaired(now, node)
 
 
-def _gpu_failed(yard: Yard, event: GpuFailed, now: float) -> None:
+def _gpu_failed(yard: Works, event: GpuFailed, now: float) -> None:
     node = _node(yard, event.node)
     if not 0 <= event.index < yard.nodes.gpus[yard.nodes.index[node]]:
         raise MootError(f"node {node} has no GPU {event.index}")
@@ -345,14 +341,14 @@ def _gpu_failed(yard: Yard, event: GpuFailed, now: float) -> None:
     nodes.break_gpu(yard, node, event.index, now)
 
 
-def _gpu_repaired(yard: Yard, event: GpuRepaired, now: float) -> None:
+def _gpu_repaired(yard: Works, event: GpuRepaired, now: float) -> None:
     node = _node(yard, event.node)
     if event.index not in yard.conditions.broken.get(node, ()):
         raise MootError(f"GPU {event.index} of node {node} did not fail")
     nodes.mend_gpu(yard, node, event.index, now)
 
 
-def _reserved(yard: Yard, event: ReservationMade, now: float) -> None:
+def _reserved(yard: Works, event: ReservationMade, now: float) -> None:
     wish, conditions = event.reservation, yard.conditions
     if wish.name in conditions.reservations:
         raise MootError(f"there is a reservation {wish.name} already")
@@ -366,29 +362,34 @@ def _reserved(yard: Yard, event: ReservationMade, now: float) -> None:
     except TrainyardError as error:
         raise MootError(str(error)) from None
     conditions.reservations[wish.name] = made
-    conditions.turn(yard, now)
+    nodes.turn(yard, now)
 
 
-def _unreserved(yard: Yard, event: ReservationDropped, now: float) -> None:
-    if yard.conditions.reservations.pop(event.name, None) is None:
+def _unreserved(yard: Works, event: ReservationDropped, now: float) -> None:
+    if event.name not in yard.conditions.reservations:
         raise MootError(f"there is no reservation {event.name}")
-    yard.conditions.turn(yard, now)
-    yard.go_on(now)
+    nodes.unreserve(yard, event.name, now)
 
 
 # -- decisions -----------------------------------------------------------------------------------------------
 
 
-def _policy_changed(yard: Yard, event: PolicyChanged, now: float) -> None:
+def _policy_changed(yard: Works, event: PolicyChanged, now: float) -> None:
     if yard.policies is None:
         raise MootError("no policy can be found by its name here")
     try:
-        yard.change_policy(yard.policies(event.name), now)
+        policy = yard.policies(event.name)
     except TrainyardError as error:
         raise MootError(str(error)) from None
+    yard.decider, yard.view.said = policy.decide, {}  # what the last one said and kept is forgotten
+    yard.view.caches.clear()
+    if policy.order.half_life_s is not None and yard.usage is None:  # it is counted from now on
+        yard.usage = yard.view.usage = Usage(policy.order.half_life_s)
+        for job_id in yard.target:
+            yard.usage.change(yard.records[job_id].job, now, yard.records[job_id].given)
 
 
-def _decide(yard: Yard, event: DecisionDue, now: float) -> None:
+def _decide(yard: Works, event: DecisionDue, now: float) -> None:
     try:
         yard.decide(now)
     except TrainyardError as error:
@@ -396,7 +397,7 @@ def _decide(yard: Yard, event: DecisionDue, now: float) -> None:
         yard.out.append((REFUSED, None, str(error)))
 
 
-HANDLERS: Mapping[type, Callable[[Yard, Any, float], None]] = {
+HANDLERS: Mapping[type, Callable[[Works, Any, float], None]] = {
     JobSubmitted: _submitted,
     JobStarted: _started,
     JobFinished: _finished,

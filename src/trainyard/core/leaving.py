@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from trainyard.core.ends import judge
 from trainyard.core.instructions import KILL
 from trainyard.core.parking import park, unpark
 from trainyard.core.progress import roll_back
+from trainyard.core.works import Works
 from trainyard.state.lifecycle import State
 from trainyard.state.record import Record
-
-if TYPE_CHECKING:
-    from trainyard.core.yard import Yard
 
 S = State
 Way = Literal["stop", "kill", "gone"]
 
 
-def wind_up(yard: Yard, record: Record, now: float, ending: State, cause: str, way: Way) -> None:
+def wind_up(yard: Works, record: Record, now: float, ending: State, cause: str, way: Way) -> None:
     """End a run; what becomes of its job, `ending`, is settled when its processes are gone.
 
     A job that may be planned again at once waits where policies see it; any other is parked.
@@ -47,7 +45,7 @@ def wind_up(yard: Yard, record: Record, now: float, ending: State, cause: str, w
         yard.out.append((KILL, record))
 
 
-def gone(yard: Yard, record: Record, now: float, cause: str = "its processes are gone") -> None:
+def gone(yard: Works, record: Record, now: float, cause: str = "its processes are gone") -> None:
     """Nothing is left of a run."""
     trouble = record.troubles()
     ending, trouble.ending = trouble.ending, None
@@ -67,7 +65,7 @@ def gone(yard: Yard, record: Record, now: float, cause: str = "its processes are
         yard.go_on(now)
 
 
-def gone_from(yard: Yard, record: Record, node: str, now: float) -> None:
+def gone_from(yard: Works, record: Record, node: str, now: float) -> None:
     """Nothing is left of a run on one node."""
     trouble, occupied = record.troubles(), record.occupies
     assert occupied is not None
@@ -84,7 +82,7 @@ def gone_from(yard: Yard, record: Record, node: str, now: float) -> None:
                 yard.go_on(now)
 
 
-def failed(yard: Yard, record: Record, now: float, kind: str, text: str, way: Way) -> None:
+def failed(yard: Works, record: Record, now: float, kind: str, text: str, way: Way) -> None:
     """A run ends badly: count it, and see what becomes of its job."""
     trouble = record.troubles()
     ending = trouble.ending
@@ -98,7 +96,7 @@ def failed(yard: Yard, record: Record, now: float, kind: str, text: str, way: Wa
     wind_up(yard, record, now, ending, text or kind, way)
 
 
-def cancel(yard: Yard, record: Record, now: float, text: str, at_once: bool) -> None:
+def cancel(yard: Works, record: Record, now: float, text: str, at_once: bool) -> None:
     """A user withdrew a job."""
     record.troubles().blame("user", text)
     if record.occupies is None:

@@ -7,78 +7,61 @@ ever, so that nothing that names nodes by index has to be made anew.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 import numpy as np
 
 from trainyard.core.instructions import FENCE
 from trainyard.core.leaving import failed, gone_from, wind_up
+from trainyard.core.works import Works
 from trainyard.model.allocation import Allocation
 from trainyard.model.cluster import Node, NodeTable
-from trainyard.model.reservation import Reservation
 from trainyard.model.speed import Sensitivity, SpeedModel
 from trainyard.state.bars import Bars
 from trainyard.state.lifecycle import WITH_PROCESSES, State
 from trainyard.state.record import Record
 from trainyard.state.room import PartlyClosed
 
-if TYPE_CHECKING:
-    from trainyard.core.yard import Yard
-
-
 RETIRED = "~"  # in the name of a node that left and came back as another one
 
 
-@dataclass(slots=True)
-class Conditions:
-    """What is the matter with nodes, by name."""
-
-    down: set[str] = field(default_factory=set)  # failed
-    away: set[str] = field(default_factory=set)  # left
-    drained: set[str] = field(default_factory=set)
-    broken: dict[str, set[int]] = field(default_factory=dict)  # GPUs that failed, by index
-    reservations: dict[str, Reservation] = field(default_factory=dict)
-    closed: set[str] = field(default_factory=set)  # nodes on which nobody may start now, for any reason
-
-    def copy(self) -> Conditions:
-        """Return an independent copy."""
-        return Conditions(
-            self.down.copy(),
-            self.away.copy(),
-            self.drained.copy(),
-            {node: indices.copy() for node, indices in self.broken.items()},
-            self.reservations.copy(),
-            self.closed.copy(),
-        )
-
-    def turn(self, yard: Yard, now: float) -> None:
-        """Reservations begin and end: close and open nodes, and stop jobs that are in the way."""
-        for name in [name for name, r in self.reservations.items() if r.to_s <= now]:
-            del self.reservations[name]
-        kept = [r for r in self.reservations.values() if r.from_s <= now]
-        for reservation in kept:
-            for record in list(_on(yard, reservation.nodes)):
-                if not reservation.tenant or record.job.tenant != reservation.tenant:
-                    _make_way(yard, record, now, f"its node is reserved ({reservation.name})")
-        nobodys = {node for r in kept if not r.tenant for node in r.nodes}
-        for node in yard.nodes.index:
-            _set_closed(yard, node, node in self.down | self.away | self.drained | nobodys)
-        yard.view.bars = self.bars(yard)
-        if yard.view.bars is not None and not isinstance(yard.free, PartlyClosed):
-            yard.free = yard.view.free = PartlyClosed.like(yard.free)
-        yard.view.node_events += 1
-        for at in [t for r in self.reservations.values() for t in (r.from_s, r.to_s) if t > now]:
-            yard.timers.at(at)
-
-    def bars(self, yard: Yard) -> Bars | None:
-        """Return who may not start where, if there are reservations."""
-        index = yard.nodes.index
-        masks = [(r, sum(1 << index[node] for node in r.nodes)) for r in self.reservations.values()]
-        return Bars([(r.from_s, r.to_s, r.tenant, mask) for r, mask in masks]) if masks else None
+def turn(yard: Works, now: float) -> None:
+    """Reservations begin and end: close and open nodes, and stop jobs that are in the way."""
+    gone = [r for r in yard.conditions.reservations.values() if r.to_s <= now]
+    for reservation in gone:
+        del yard.conditions.reservations[reservation.name]
+    kept = [r for r in yard.conditions.reservations.values() if r.from_s <= now]
+    for reservation in kept:
+        for record in list(_on(yard, reservation.nodes)):
+            if not reservation.tenant or record.job.tenant != reservation.tenant:
+                _make_way(yard, record, now, f"its node is reserved ({reservation.name})")
+    for node in {node for r in gone for node in r.nodes} | {node for r in kept for node in r.nodes}:
+        _set_closed(yard, node, _is_closed(yard, node, now))
+    yard.view.bars = bars_of(yard)
+    if yard.view.bars is not None and not isinstance(yard.free, PartlyClosed):
+        yard.free = yard.view.free = PartlyClosed.like(yard.free)
+    yard.view.node_events += 1
+    for at in [t for r in yard.conditions.reservations.values() for t in (r.from_s, r.to_s) if t > now]:
+        yard.timers.at(at)
 
 
-def _on(yard: Yard, nodes: tuple[str, ...]) -> Iterator[Record]:
+def _is_closed(yard: Works, node: str, now: float) -> bool:
+    """Whether nobody may start on a node, for any reason."""
+    conditions = yard.conditions
+    if node in conditions.down or node in conditions.away or node in conditions.drained:
+        return True
+    windows = [r for r in conditions.reservations.values() if not r.tenant and node in r.nodes]
+    return any(r.from_s <= now < r.to_s for r in windows)
+
+
+def bars_of(yard: Works) -> Bars | None:
+    """Return who may not start where, if there are reservations."""
+    index = yard.nodes.index
+    masks = [(r, sum(1 << index[node] for node in r.nodes)) for r in yard.conditions.reservations.values()]
+    return Bars([(r.from_s, r.to_s, r.tenant, mask) for r, mask in masks]) if masks else None
+
+
+def _on(yard: Works, nodes: tuple[str, ...]) -> Iterator[Record]:
     """Every job that was given something on one of these nodes, or has processes there."""
     among = frozenset(nodes)
     for record in (*yard.table.records, *yard.parked.values()):
@@ -90,7 +73,7 @@ def _touches(allocation: Allocation | None, among: frozenset[str]) -> bool:
     return allocation is not None and any(share.node in among for share in allocation.shares)
 
 
-def _make_way(yard: Yard, record: Record, now: float, cause: str) -> None:
+def _make_way(yard: Works, record: Record, now: float, cause: str) -> None:
     """Let a job that runs or was going to leave a place that others have from now on."""
     if record.job_id in yard.target and record.state is not State.RUNNING:
         yard.untarget(record, now)
@@ -99,7 +82,7 @@ def _make_way(yard: Yard, record: Record, now: float, cause: str) -> None:
         wind_up(yard, record, now, State.WAITING, cause, "stop")
 
 
-def _set_closed(yard: Yard, node: str, closed: bool) -> None:
+def _set_closed(yard: Works, node: str, closed: bool) -> None:
     """Close or open a node, and count what can be used of it."""
     i, conditions = yard.nodes.index[node], yard.conditions
     if closed and not isinstance(yard.free, PartlyClosed):
@@ -116,7 +99,7 @@ def _set_closed(yard: Yard, node: str, closed: bool) -> None:
     count_up(yard, node)
 
 
-def count_up(yard: Yard, node: str) -> None:
+def count_up(yard: Works, node: str) -> None:
     """Work out how many GPUs of a node count as there: of a closed one, those that are in use."""
     i, conditions = yard.nodes.index[node], yard.conditions
     there = int(yard.nodes.gpus[i]) - len(conditions.broken.get(node, ()))
@@ -134,7 +117,7 @@ def count_up(yard: Yard, node: str) -> None:
         view.up[i] = counts > 0
 
 
-def fail(yard: Yard, node: str, now: float, cause: str) -> None:
+def fail(yard: Works, node: str, now: float, cause: str) -> None:
     """A node is lost, and with it all that ran there since the last checkpoints."""
     lost = list(_on(yard, (node,)))
     for record in lost:
@@ -153,21 +136,40 @@ def fail(yard: Yard, node: str, now: float, cause: str) -> None:
     yard.go_on(now)
 
 
-def fenced(yard: Yard, node: str, now: float) -> None:
+def fenced(yard: Works, node: str, now: float) -> None:
     """Nothing runs on a node for certain."""
     for record in list(_on(yard, (node,))):
         if record.state in WITH_PROCESSES and record.state is not State.RUNNING:
             gone_from(yard, record, node, now)
 
 
-def reopen(yard: Yard, node: str, now: float) -> None:
+def reopen(yard: Works, node: str, now: float) -> None:
     """Use a node again, unless something else keeps it closed."""
-    yard.conditions.turn(yard, now)
+    _set_closed(yard, node, _is_closed(yard, node, now))
     if node not in yard.conditions.closed:
         yard.go_on(now)
 
 
-def join(yard: Yard, node: Node, now: float) -> None:
+def drain(yard: Works, node: str, now: float) -> None:
+    """Let nothing new start on a node; who only waits to start there is planned anew."""
+    yard.conditions.drained.add(node)
+    for record in [yard.records[job_id] for job_id in yard.pending]:
+        if record.occupies is None and _touches(yard.target[record.job_id], frozenset((node,))):
+            yard.untarget(record, now)
+            yard.waiting.add(record)
+    reopen(yard, node, now)
+
+
+def unreserve(yard: Works, name: str, now: float) -> None:
+    """Give up a reservation."""
+    reservation = yard.conditions.reservations.pop(name)
+    turn(yard, now)
+    for node in reservation.nodes:
+        if node in yard.nodes.index:
+            reopen(yard, node, now)
+
+
+def join(yard: Works, node: Node, now: float) -> None:
     """A node is new, or back with the same GPUs, or with others: then it is a new one."""
     conditions, at = yard.conditions, yard.nodes.index.get(node.node_id)
     if at is not None and yard.cluster.nodes[at] != node:
@@ -190,7 +192,7 @@ def join(yard: Yard, node: Node, now: float) -> None:
     reopen(yard, node.node_id, now)
 
 
-def _append(yard: Yard, node: Node) -> None:
+def _append(yard: Works, node: Node) -> None:
     """Make everything one node longer that is kept by the index of nodes."""
     yard.cluster = replace(yard.cluster, nodes=(*yard.cluster.nodes, node))
     yard.nodes = NodeTable(yard.cluster)
@@ -211,7 +213,7 @@ def _append(yard: Yard, node: Node) -> None:
         yard.seats.free.add_node(node.node_id, node.gpus)
 
 
-def leave(yard: Yard, node: str, now: float) -> None:
+def leave(yard: Works, node: str, now: float) -> None:
     """A node is taken out of the cluster."""
     fail(yard, node, now, f"node {node} left")
     yard.conditions.down.discard(node)
@@ -221,7 +223,7 @@ def leave(yard: Yard, node: str, now: float) -> None:
     yard.all_gpus = max(sum(n.gpus for n in yard.cluster.nodes if n.node_id not in away), 1)
 
 
-def break_gpu(yard: Yard, node: str, index: int, now: float) -> None:
+def break_gpu(yard: Works, node: str, index: int, now: float) -> None:
     """One GPU cannot be used any more: whoever holds it is started again, without it."""
     i, cause = yard.nodes.index[node], f"GPU {index} of node {node} failed"
     holder = None if yard.seats is None else yard.find(yard.seats.holder(node, index) or "")
@@ -237,7 +239,7 @@ def break_gpu(yard: Yard, node: str, index: int, now: float) -> None:
     yard.go_on(now)
 
 
-def _give_up_one(yard: Yard, node: str, now: float, cause: str) -> None:
+def _give_up_one(yard: Works, node: str, now: float, cause: str) -> None:
     """Take a node from the job that got there last: one that only waits to start, if there is any."""
     there = [r for r in _on(yard, (node,)) if _touches(yard.target.get(r.job_id), frozenset((node,)))]
     record = max(there, key=lambda r: (r.state is not State.RUNNING, r.start, r.seq))
@@ -248,7 +250,7 @@ def _give_up_one(yard: Yard, node: str, now: float, cause: str) -> None:
         yard.waiting.add(record)
 
 
-def mend_gpu(yard: Yard, node: str, index: int, now: float) -> None:
+def mend_gpu(yard: Works, node: str, index: int, now: float) -> None:
     """A GPU that failed can be used again."""
     yard.conditions.broken[node].remove(index)
     if not yard.conditions.broken[node]:

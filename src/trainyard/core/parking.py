@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from trainyard.model.terms import When
+from trainyard.core.over import met
+from trainyard.core.works import Works
 from trainyard.state.lifecycle import State
 from trainyard.state.record import Record
 
-if TYPE_CHECKING:
-    from trainyard.core.yard import Yard
 
-
-def park(yard: Yard, record: Record, now: float) -> None:
+def park(yard: Works, record: Record, now: float) -> None:
     """Take a job away from the policies."""
     if record.row < 0:
         return
@@ -25,7 +21,7 @@ def park(yard: Yard, record: Record, now: float) -> None:
     yard.parked[record.job_id] = record
 
 
-def unpark(yard: Yard, record: Record, now: float) -> None:
+def unpark(yard: Works, record: Record, now: float) -> None:
     """Let policies see a job again, if nothing keeps it from being planned any more."""
     trouble = record.troubles()
     if record.row >= 0 or record.state is not State.WAITING or trouble.until_s > now or trouble.unmet:
@@ -36,58 +32,28 @@ def unpark(yard: Yard, record: Record, now: float) -> None:
     yard.waiting.add(record)
 
 
-def hold(yard: Yard, record: Record, now: float) -> None:
+def hold(yard: Works, record: Record, now: float) -> None:
     """Keep a job that has no processes until it is released."""
     park(yard, record, now)
     yard.change(record, State.HELD, now, "held")
 
 
-def release(yard: Yard, record: Record, now: float) -> None:
+def release(yard: Works, record: Record, now: float) -> None:
     """Let a held job wait again."""
     yard.change(record, State.WAITING, now, "released")
     unpark(yard, record, now)
 
 
-class Over:
-    """Jobs that are over, the latest ones: for jobs that come after them, and to try them again."""
-
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self.records: dict[str, Record] = {}
-        self.awaited: dict[str, list[str]] = {}  # job -> those that come after it
-        self.wanted = most > 0  # whether anybody asks when a job ends
-
-    def note(self, yard: Yard, record: Record, now: float) -> None:
-        """A job ended: remember it, and tell those that waited for it."""
-        if self.most:
-            self.records[record.job_id] = record
-            if len(self.records) > self.most:
-                del self.records[next(iter(self.records))]
-        for job_id in self.awaited.pop(record.job_id, ()):
-            after = yard.find(job_id)
-            if after is not None and after.trouble is not None and record.job_id in after.trouble.unmet:
-                when = after.trouble.unmet.pop(record.job_id)
-                if not met(when, record.state):
-                    after.trouble.blame("dependency", f"{record.job_id} is {record.state.value}")
-                    yard.finish(now, after, State.CANCELLED, f"job {record.job_id} is {record.state.value}")
-                else:
-                    unpark(yard, after, now)
-
-    def copy(self) -> Over:
-        """Return an independent copy."""
-        twin = Over(self.most)
-        twin.records = {job_id: record.copy() for job_id, record in self.records.items()}
-        twin.awaited = {first: those.copy() for first, those in self.awaited.items()}
-        twin.wanted = self.wanted
-        return twin
-
-    def wait_for(self, record: Record) -> None:
-        """Remember whom a job waits for."""
-        for first in record.troubles().unmet:
-            self.awaited.setdefault(first, []).append(record.job_id)
-            self.wanted = True
-
-
-def met(when: When, state: State) -> bool:
-    """Whether a job ended as another one wants it."""
-    return when == "any" or (state is State.DONE) == (when == "ok")
+def tell_of_end(yard: Works, record: Record, now: float) -> None:
+    """A job ended: remember it, and tell those that waited for it."""
+    over = yard.over
+    over.remember(record)
+    for job_id in over.awaited.pop(record.job_id, ()):
+        after = yard.find(job_id)
+        if after is not None and after.trouble is not None and record.job_id in after.trouble.unmet:
+            when = after.trouble.unmet.pop(record.job_id)
+            if met(when, record.state):
+                unpark(yard, after, now)
+            else:
+                after.trouble.blame("dependency", f"{record.job_id} is {record.state.value}")
+                yard.finish(now, after, State.CANCELLED, f"job {record.job_id} is {record.state.value}")

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 from math import inf
-from typing import TYPE_CHECKING
 
-from trainyard.core.leaving import wind_up
-from trainyard.core.parking import unpark
 from trainyard.model.terms import NO_TERMS
 from trainyard.state.lifecycle import State
 from trainyard.state.record import Record
-
-if TYPE_CHECKING:
-    from trainyard.core.yard import Yard
 
 
 class Timers:
@@ -28,6 +22,12 @@ class Timers:
         if time_s < inf:
             heappush(self._heap, (time_s, job_id))
             self.due_s = self._heap[0][0]
+
+    def pop(self) -> str:
+        """Take out what is due next; return the job that it is about."""
+        job_id = heappop(self._heap)[1]
+        self.due_s = self._heap[0][0] if self._heap else inf
+        return job_id
 
     def entries(self) -> list[tuple[float, str]]:
         """Return all moments with the jobs that they are about, in order."""
@@ -58,30 +58,3 @@ class Timers:
             self.limit(record)
         if trouble is not None and trouble.until_s:
             self.at(trouble.until_s, record.job_id)
-
-    def fire(self, yard: Yard, now: float) -> None:
-        """Do whatever is due."""
-        heap = self._heap
-        while heap and heap[0][0] <= now:
-            job_id = heappop(heap)[1]
-            self.due_s = heap[0][0] if heap else inf
-            record = yard.find(job_id)
-            if record is not None:
-                _look(yard, record, now)
-            elif not job_id:
-                yard.conditions.turn(yard, now)
-        self.due_s = heap[0][0] if heap else inf
-
-
-def _look(yard: Yard, record: Record, now: float) -> None:
-    """Is the time of this job up, or its back-off over?"""
-    terms = record.job.terms or NO_TERMS
-    ending = record.trouble is not None and record.trouble.ending is not None
-    if record.state is State.RUNNING and record.executed_s(now) >= terms.time_limit_s:
-        record.troubles().blame("time_limit", f"it has run for {terms.time_limit_s:g} s")
-        wind_up(yard, record, now, State.FAILED, "its time limit is reached", "stop")
-    elif record.first_start_s is None and now >= record.arrival_s + terms.max_wait_s and not ending:
-        record.troubles().blame("max_wait", f"not started in {terms.max_wait_s:g} s")
-        yard.finish(now, record, State.FAILED, f"not started in {terms.max_wait_s:g} s")
-    else:
-        unpark(yard, record, now)

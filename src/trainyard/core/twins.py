@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from trainyard.core.nodes import Conditions
+from trainyard.core.conditions import Conditions
+from trainyard.core.nodes import bars_of
 from trainyard.core.saving import finite
 from trainyard.core.seats import Seats
 from trainyard.core.wire import job_from_record, job_to_record, reservation_of
@@ -189,7 +190,7 @@ def _restore_nodes(yard: Yard, state: Mapping[str, Any]) -> None:
         set(said["closed"]),
     )
     yard.leaving, yard.counted = dict(state["leaving"]), dict(state["counted"])
-    yard.view.bars = yard.conditions.bars(yard)
+    yard.view.bars = bars_of(yard)
     if yard.seats is not None:
         yard.seats = Seats(yard.nodes)
         for node, indices in yard.conditions.broken.items():

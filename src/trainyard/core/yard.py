@@ -21,12 +21,15 @@ import numpy as np
 from trainyard.core import nodes
 from trainyard.core.carry_out import refusal
 from trainyard.core.check import check_plan, plain_start, plain_turns
+from trainyard.core.conditions import Conditions
+from trainyard.core.due import fire
 from trainyard.core.events import Event
 from trainyard.core.handlers import take_in
 from trainyard.core.instructions import DECIDE_AT, ENDED, Do, Instruction, as_objects
 from trainyard.core.lengths import Lengths
-from trainyard.core.nodes import Conditions, count_up
-from trainyard.core.parking import Over
+from trainyard.core.nodes import count_up
+from trainyard.core.over import Over
+from trainyard.core.parking import tell_of_end
 from trainyard.core.reports import Listener
 from trainyard.core.seats import Seats
 from trainyard.core.story import ALL_DONE, ARRIVED, PREEMPTED, STOPPED, Story
@@ -237,20 +240,6 @@ class Yard(Listener):
             record.job = job
         self.believe_rate(record)
 
-    def waiting_to_start(self) -> list[Record]:
-        """Jobs that were given something and have no processes yet."""
-        return [self.records[job_id] for job_id in self.pending if self.records[job_id].occupies is None]
-
-    def change_policy(self, policy: Policy, now: float) -> None:
-        """Another policy decides from now on; what the last one said and kept is forgotten."""
-        self.decider, self.view.said = policy.decide, {}
-        self.view.caches.clear()
-        if policy.order.half_life_s is not None and self.usage is None:  # it is counted from now on
-            self.usage = self.view.usage = Usage(policy.order.half_life_s)
-            for job_id in self.target:
-                record = self.records[job_id]
-                self.usage.change(record.job, now, record.given)
-
     def finish(self, now: float, record: Record, state: State = DONE, cause: str = "ended by itself") -> None:
         """A job is over, well or badly, and nothing is left of its processes."""
         job_id, before, step = record.job_id, record.state, ALL_DONE
@@ -283,7 +272,7 @@ class Yard(Listener):
         if record.row >= 0:
             table.remove(record)
         if self.over.wanted:
-            self.over.note(self, record, now)
+            tell_of_end(self, record, now)
         if self.pending:
             self.go_on(now)
 
@@ -317,7 +306,7 @@ class Yard(Listener):
         """3. Ask the policy for a plan and make it the target."""
         snapshot, timers = self.view, self.timers
         if timers.due_s <= now:
-            timers.fire(self, now)
+            fire(self, now)
         if now != self._met_at:
             self.meet(now)
         snapshot.now_s, snapshot.met = now, self._met

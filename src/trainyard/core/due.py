@@ -1,0 +1,37 @@
+"""Doing what has become due: time limits, longest waits, back-offs, reservations."""
+
+from __future__ import annotations
+
+from trainyard.core.leaving import wind_up
+from trainyard.core.nodes import turn
+from trainyard.core.parking import unpark
+from trainyard.core.works import Works
+from trainyard.model.terms import NO_TERMS
+from trainyard.state.lifecycle import State
+from trainyard.state.record import Record
+
+
+def fire(yard: Works, now: float) -> None:
+    """Do whatever is due."""
+    timers = yard.timers
+    while timers.due_s <= now:
+        job_id = timers.pop()
+        record = yard.find(job_id)
+        if record is not None:
+            _look(yard, record, now)
+        elif not job_id:
+            turn(yard, now)
+
+
+def _look(yard: Works, record: Record, now: float) -> None:
+    """Is the time of this job up, or its back-off over?"""
+    terms = record.job.terms or NO_TERMS
+    ending = record.trouble is not None and record.trouble.ending is not None
+    if record.state is State.RUNNING and record.executed_s(now) >= terms.time_limit_s:
+        record.troubles().blame("time_limit", f"it has run for {terms.time_limit_s:g} s")
+        wind_up(yard, record, now, State.FAILED, "its time limit is reached", "stop")
+    elif record.first_start_s is None and now >= record.arrival_s + terms.max_wait_s and not ending:
+        record.troubles().blame("max_wait", f"not started in {terms.max_wait_s:g} s")
+        yard.finish(now, record, State.FAILED, f"not started in {terms.max_wait_s:g} s")
+    else:
+        unpark(yard, record, now)

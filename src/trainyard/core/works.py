@@ -1,0 +1,87 @@
+"""What the parts of the core see of a yard, so that each of them can stand alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from trainyard.core.conditions import Conditions
+from trainyard.core.events import CheckpointWritten, ProgressReported
+from trainyard.core.instructions import Do
+from trainyard.core.over import Over
+from trainyard.core.seats import Seats
+from trainyard.core.story import Story
+from trainyard.core.timers import Timers
+from trainyard.model.allocation import Allocation, Plan
+from trainyard.model.cluster import Cluster, NodeTable
+from trainyard.model.job import Job
+from trainyard.model.speed import SpeedModel
+from trainyard.policy.policy import Policy
+from trainyard.state.corrections import Corrections
+from trainyard.state.jobs import JobTable
+from trainyard.state.lifecycle import State
+from trainyard.state.queue import Queue
+from trainyard.state.record import Record
+from trainyard.state.room import Room
+from trainyard.state.snapshot import Snapshot
+from trainyard.state.usage import Usage
+
+
+class Works(Protocol):
+    """A yard: its books, and what can be done with one job."""
+
+    all_gpus: int
+    cluster: Cluster
+    conditions: Conditions
+    corrections: Corrections
+    decider: Callable[[Snapshot], Plan]
+    counted: dict[str, int]
+    free: Room
+    leaving: dict[str, int]
+    model: SpeedModel
+    nodes: NodeTable
+    now_s: float
+    out: list[Do]
+    over: Over
+    parked: dict[str, Record]
+    pending: dict[str, None]
+    policies: Callable[[str], Policy] | None
+    records: dict[str, Record]
+    refused: int
+    seats: Seats | None
+    several_types: bool
+    speed: SpeedModel
+    story: Story
+    table: JobTable
+    target: dict[str, Allocation]
+    timers: Timers
+    up_gpus: int
+    usage: Usage | None
+    view: Snapshot
+    waiting: Queue
+
+    def believe_corrections(self, corrections: Corrections) -> None: ...  # noqa: D102
+    def change(  # noqa: D102
+        self, record: Record, after: State, now: float, cause: str, allocation: Allocation | None = None
+    ) -> None: ...
+    def decide(self, now: float) -> None: ...  # noqa: D102
+    def find(self, job_id: str) -> Record | None: ...  # noqa: D102
+    def finish(self, now: float, record: Record, state: State = ..., cause: str = ...) -> None: ...  # noqa: D102
+    def go_on(self, now: float) -> None: ...  # noqa: D102
+    def leave(self, record: Record) -> None: ...  # noqa: D102
+    def left(self, node: str) -> bool: ...  # noqa: D102
+    def look_again(self, now: float) -> None: ...  # noqa: D102
+    def meet(self, now: float) -> None: ...  # noqa: D102
+    def node_failed(self, now: float, node: str) -> None: ...  # noqa: D102
+    def node_repaired(self, now: float, node: str) -> None: ...  # noqa: D102
+    def note(self, record: Record) -> None: ...  # noqa: D102
+    def readmit(self, now: float, record: Record) -> None: ...  # noqa: D102
+    def replace_job(self, record: Record, job: Job) -> None: ...  # noqa: D102
+    def say_when(self) -> None: ...  # noqa: D102
+    def stop(self, record: Record, now: float, step: int) -> None: ...  # noqa: D102
+    def stopped(self, now: float, records: Sequence[Record]) -> None: ...  # noqa: D102
+    def submit(self, now: float, job: Job) -> Record: ...  # noqa: D102
+    def take_checkpoint(self, record: Record, written: CheckpointWritten) -> None: ...  # noqa: D102
+    def take_report(self, record: Record, report: ProgressReported) -> None: ...  # noqa: D102
+    def untarget(self, record: Record, now: float) -> None: ...  # noqa: D102
+    def vacate(self, record: Record) -> bool: ...  # noqa: D102
