@@ -10,7 +10,6 @@ import json
 from typing import Any
 
 from profile_cases import PROFILES
-from trainyard.core.ends import ENDS
 from trainyard.core.events import (
     DecisionDue,
     Event,
@@ -40,6 +39,7 @@ from trainyard.core.events import (
     ReservationMade,
 )
 from trainyard.core.instructions import Ended, Fence, Ignored, Instruction, Kill, PlanRefused, Start, Stop
+from trainyard.core.real.ends import ENDS
 from trainyard.core.twins import fork, state_of, yard_of
 from trainyard.core.validate import validate
 from trainyard.core.wire import from_record, to_record

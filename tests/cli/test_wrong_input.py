@@ -270,7 +270,7 @@ POLICY_CASES = {
     ),
     "market's engine": (f"{POLICY} market(engine=prizes)", {}, ["stage market", "engine", "prices"]),
     "bad parameter name": (f"{POLICY} fifo(fil=easy)", {}, ["stage fifo", "'fil'", "did you mean 'fill'?"]),
-    "parameter of a stage without": (f"{POLICY} srtf(x=1)", {}, ["stage srtf", "'x'", "it takes none"]),
+    "parameter of a stage without": (f"{POLICY} srtf(x=1)", {}, ["stage srtf", "'x'", "known: fairshare"]),
     "bad parameter value": (
         f"{POLICY} fifo(fill=esy)",
         {},

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from learn_cases import SETTING, YARD, stream
-from trainyard.core.events import JobCancelled, JobGone
+from trainyard.core.events import JobCancelled, JobStopped
 from trainyard.learn import history
 from trainyard.learn.history import History
 from trainyard.model.rules import Rules
@@ -98,8 +98,8 @@ def test_a_job_that_ends_early_is_as_short_as_it_was():
         simulator.decide()
         part = noting.left[simulator.now_s]
     job_id = next(i for i, left in part.items() if 0.1 < left < 0.9)
-    simulator.yard.handle(JobCancelled(simulator.now_s, job_id, at_once=True))
-    end, *_ = simulator.yard.handle(JobGone(simulator.now_s, job_id))
+    simulator.yard.handle(JobCancelled(simulator.now_s, job_id))
+    end, *_ = simulator.yard.handle(JobStopped(simulator.now_s, job_id))
     before = list(noting.history.jobs)
     noting.ended(end)
     for job, was in zip(noting.history.jobs, before, strict=True):

@@ -47,6 +47,10 @@ def test_a_new_record_has_everything_before_it():
         "state": State.WAITING,
         "total": 200.0,
         "trained_with": 0,
+        "trouble": None,
+        "length": None,
+        "pace": 1.0,
+        "reported_s": -1.0,
         "type_index": 1,
     }
 
@@ -67,6 +71,8 @@ def test_what_it_holds_is_counted_from_when_it_was_given():
     runs.attained, runs.executed, runs.given_since = 8.0, 4.0, 10.0
     assert (runs.attained_gpu_s(30.0), runs.executed_s(30.0)) == (8.0, 4.0)
     runs.given = 3
+    assert (runs.attained_gpu_s(30.0), runs.executed_s(30.0)) == (8.0, 4.0)  # planned, not yet started
+    runs.rate = 1.0
     assert (runs.attained_gpu_s(30.0), runs.executed_s(30.0)) == (8.0 + 3 * 20.0, 4.0 + 20.0)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from trainyard.core.instructions import RETUNE, START, STOP, Do
 from trainyard.core.lengths import Lengths
 from trainyard.core.progress import lr_factor, note_checkpoint, settle
-from trainyard.core.seats import Seats
+from trainyard.core.real.seats import Seats
+from trainyard.core.real.timers import Timers
 from trainyard.core.story import RESUMED, STARTED, Story
-from trainyard.core.timers import Timers
 from trainyard.errors import TransitionError
 from trainyard.model.allocation import Allocation
 from trainyard.model.rules import Rules

@@ -45,7 +45,7 @@ class JobFinished:
 
 @dataclass(slots=True)
 class JobFailed:
-    """A run ended badly. `kind` is one of `ENDS` (core/ends.py); unless `gone`, others of it still run."""
+    """A run ended badly, in one of the ways of core/real/ends.py; unless `gone`, others of it still run."""
 
     time_s: float
     job_id: str
@@ -104,7 +104,7 @@ class JobReleased:
 
 @dataclass(slots=True)
 class JobChanged:
-    """A user changed a job: any of CHANGEABLE (core/changes.py)."""
+    """A user changed a job: any of CHANGEABLE (core/real/changes.py)."""
 
     time_s: float
     job_id: str

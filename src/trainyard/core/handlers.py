@@ -10,10 +10,6 @@ from collections.abc import Callable, Mapping
 from math import inf, isfinite
 from typing import Any
 
-from trainyard.core import nodes
-from trainyard.core.changes import changed_job
-from trainyard.core.due import fire
-from trainyard.core.ends import ENDS, forgive
 from trainyard.core.events import (
     CheckpointWritten,
     DecisionDue,
@@ -44,9 +40,13 @@ from trainyard.core.events import (
     ReservationMade,
 )
 from trainyard.core.instructions import IGNORED, REFUSED
-from trainyard.core.leaving import cancel, failed, gone, gone_from, wind_up
-from trainyard.core.over import met
-from trainyard.core.parking import hold, park, release
+from trainyard.core.real import nodes
+from trainyard.core.real.changes import changed_job
+from trainyard.core.real.due import fire
+from trainyard.core.real.ends import ENDS, forgive
+from trainyard.core.real.leaving import cancel, failed, gone, gone_from, wind_up
+from trainyard.core.real.over import met
+from trainyard.core.real.parking import hold, park, release
 from trainyard.core.works import Works
 from trainyard.errors import TrainyardError
 from trainyard.model.reservation import settled

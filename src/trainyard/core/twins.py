@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from trainyard.core.conditions import Conditions
-from trainyard.core.nodes import bars_of
+from trainyard.core.real.conditions import Conditions
+from trainyard.core.real.nodes import bars_of
+from trainyard.core.real.seats import Seats
 from trainyard.core.saving import finite
-from trainyard.core.seats import Seats
 from trainyard.core.wire import job_from_record, job_to_record, reservation_of
 from trainyard.core.yard import Yard
 from trainyard.errors import InputError

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from trainyard.core.conditions import Conditions
 from trainyard.core.events import CheckpointWritten, ProgressReported
 from trainyard.core.instructions import Do
-from trainyard.core.over import Over
-from trainyard.core.seats import Seats
+from trainyard.core.real.conditions import Conditions
+from trainyard.core.real.over import Over
+from trainyard.core.real.seats import Seats
+from trainyard.core.real.timers import Timers
 from trainyard.core.story import Story
-from trainyard.core.timers import Timers
 from trainyard.model.allocation import Allocation, Plan
 from trainyard.model.cluster import Cluster, NodeTable
 from trainyard.model.job import Job

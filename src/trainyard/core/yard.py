@@ -18,22 +18,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trainyard.core import nodes
 from trainyard.core.carry_out import refusal
 from trainyard.core.check import check_plan, plain_start, plain_turns
-from trainyard.core.conditions import Conditions
-from trainyard.core.due import fire
 from trainyard.core.events import Event
 from trainyard.core.handlers import take_in
 from trainyard.core.instructions import DECIDE_AT, ENDED, Do, Instruction, as_objects
 from trainyard.core.lengths import Lengths
-from trainyard.core.nodes import count_up
-from trainyard.core.over import Over
-from trainyard.core.parking import tell_of_end
+from trainyard.core.real import nodes
+from trainyard.core.real.conditions import Conditions
+from trainyard.core.real.due import fire
+from trainyard.core.real.nodes import count_up
+from trainyard.core.real.over import Over
+from trainyard.core.real.parking import tell_of_end
+from trainyard.core.real.seats import Seats
+from trainyard.core.real.timers import Timers
 from trainyard.core.reports import Listener
-from trainyard.core.seats import Seats
 from trainyard.core.story import ALL_DONE, ARRIVED, PREEMPTED, STOPPED, Story
-from trainyard.core.timers import Timers
 from trainyard.errors import TrainyardError
 from trainyard.model.allocation import Allocation, Plan
 from trainyard.model.cluster import Cluster, NodeTable

@@ -372,8 +372,8 @@ def _record(cls: Any, kinds: Mapping[Any, Any], config: ConfigDict) -> Any:
     """Make the schema of a dataclass in files; `kinds` says what its types, or single fields, become."""
     hints, keys = get_type_hints(cls), {}
     for field in fields(cls):
-        if not field.init or (cls is Profile and field.name == "name"):
-            continue  # derived; or the key that the profile stands under
+        if not field.init or (cls, field.name) in ((Profile, "name"), (Job, "terms")):
+            continue  # derived; the key that the profile stands under; not for jobs of a file
         kind = kinds[field.name] if field.name in kinds else _in_files(hints[field.name], kinds)
         needed = field.default is MISSING and field.default_factory is MISSING
         keys[field.name] = kind if needed else NotRequired[kind]

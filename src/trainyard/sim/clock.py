@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from trainyard.core.instructions import DECIDE_AT, ENDED, FENCE, KILL, RETUNE, STOP, ended
-from trainyard.core.leaving import gone
+from trainyard.core.real.leaving import gone
 from trainyard.core.watcher import Watcher
 from trainyard.core.yard import Yard
 from trainyard.errors import InputError, TrainyardError

@@ -19,7 +19,6 @@ from trainyard.core.events import (
     JobFinished,
     JobStopped,
     JobSubmitted,
-    ProgressReported,
 )
 from trainyard.model.cluster import uniform_cluster
 from trainyard.model.job import Job
@@ -237,7 +236,7 @@ def test_who_missed_too_much_starts_anew(monkeypatch):
     snapshot = yard.snapshot(0.0)
     lines = lines_of(Srtf(), snapshot)
     yard.handle(JobCancelled(1.0, "b"))
-    yard.handle(ProgressReported(1.0, "a", 179.0))
+    yard.lengths.set_done(yard.records["a"], 179.0)
     snapshot.table.changed.entries += snapshot.table.records * 3
     snapshot.table.changed.trim()
     assert snapshot.table.changed.since(lines._read) is None

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from trainyard.core.instructions import FENCE
-from trainyard.core.leaving import failed, gone_from, wind_up
+from trainyard.core.real.leaving import failed, gone_from, wind_up
 from trainyard.core.works import Works
 from trainyard.model.allocation import Allocation
 from trainyard.model.cluster import Node, NodeTable

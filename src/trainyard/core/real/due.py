@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from trainyard.core.leaving import wind_up
-from trainyard.core.nodes import turn
-from trainyard.core.parking import unpark
+from trainyard.core.real.leaving import wind_up
+from trainyard.core.real.nodes import turn
+from trainyard.core.real.parking import unpark
 from trainyard.core.works import Works
 from trainyard.model.terms import NO_TERMS
 from trainyard.state.lifecycle import State

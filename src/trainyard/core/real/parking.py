@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainyard.core.over import met
+from trainyard.core.real.over import met
 from trainyard.core.works import Works
 from trainyard.state.lifecycle import State
 from trainyard.state.record import Record

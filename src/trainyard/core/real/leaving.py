@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from trainyard.core.ends import judge
 from trainyard.core.instructions import KILL
-from trainyard.core.parking import park, unpark
 from trainyard.core.progress import roll_back
+from trainyard.core.real.ends import judge
+from trainyard.core.real.parking import park, unpark
 from trainyard.core.works import Works
 from trainyard.state.lifecycle import State
 from trainyard.state.record import Record
