@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING
 
-from trainyard.model.terms import When
+from trainyard.model.terms import NO_TERMS, When
 from trainyard.state.lifecycle import State
 from trainyard.state.record import Record
 
@@ -48,6 +49,17 @@ def release(yard: Yard, record: Record, now: float) -> None:
     unpark(yard, record, now)
 
 
+def await_others(yard: Yard, record: Record, now: float) -> None:
+    """Let a job wait for those that it comes after and that are not over."""
+    after = (record.job.terms or NO_TERMS).after
+    unmet = {first: when for first, when in after.items() if yard.find(first)}
+    if unmet:
+        yard.over.wait_for(record, unmet)
+        park(yard, record, now)
+    elif record.trouble is not None:
+        record.trouble.unmet = {}
+
+
 class Over:
     """Jobs that are over, the latest ones: for jobs that come after them, and to try them again."""
 
@@ -56,6 +68,7 @@ class Over:
         self.records: dict[str, Record] = {}
         self.awaited: dict[str, list[str]] = {}  # job -> those that come after it
         self.wanted = most > 0  # whether anybody asks when a job ends
+        self._ended: deque[Record] = deque()  # of whose ends others are being told
 
     def note(self, yard: Yard, record: Record, now: float) -> None:
         """A job ended: remember it, and tell those that waited for it."""
@@ -63,6 +76,14 @@ class Over:
             self.records[record.job_id] = record
             if len(self.records) > self.most:
                 del self.records[next(iter(self.records))]
+        self._ended.append(record)
+        if len(self._ended) > 1:
+            return  # whoever is at it looks at this one, too: chains may be long
+        while self._ended:
+            self._tell(yard, self._ended[0], now)
+            self._ended.popleft()
+
+    def _tell(self, yard: Yard, record: Record, now: float) -> None:
         for job_id in self.awaited.pop(record.job_id, ()):
             after = yard.find(job_id)
             if after is not None and after.trouble is not None and record.job_id in after.trouble.unmet:
@@ -81,9 +102,10 @@ class Over:
         twin.wanted = self.wanted
         return twin
 
-    def wait_for(self, record: Record) -> None:
+    def wait_for(self, record: Record, unmet: dict[str, When]) -> None:
         """Remember whom a job waits for."""
-        for first in record.troubles().unmet:
+        record.troubles().unmet = unmet
+        for first in unmet:
             self.awaited.setdefault(first, []).append(record.job_id)
             self.wanted = True
 

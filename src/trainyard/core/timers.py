@@ -46,14 +46,13 @@ class Timers:
 
     def limit(self, record: Record) -> None:
         """A job with terms starts: look at it when it has run for as long as it may."""
-        limit_s = (record.job.terms or NO_TERMS).time_limit_s
-        self.at(max(record.given_since + limit_s - record.executed, record.given_since), record.job_id)
+        self.at(_limit_at(record), record.job_id)
 
     def arm(self, record: Record) -> None:
         """Look at a job whenever something about it may become due: it is new, changed, or was restored."""
-        terms, trouble = record.job.terms or NO_TERMS, record.trouble
+        trouble = record.trouble
         if record.first_start_s is None:
-            self.at(record.arrival_s + terms.max_wait_s, record.job_id)
+            self.at(_waits_until(record), record.job_id)
         if record.state is State.RUNNING:
             self.limit(record)
         if trouble is not None and trouble.until_s:
@@ -73,14 +72,28 @@ class Timers:
         self.due_s = heap[0][0] if heap else inf
 
 
+def _limit_at(record: Record) -> float:
+    """When a job that runs will have run for as long as it may."""
+    limit_s = (record.job.terms or NO_TERMS).time_limit_s
+    return max(record.given_since + limit_s - record.executed, record.given_since)
+
+
+def _waits_until(record: Record) -> float:
+    """When a job that never started has waited for as long as it wants to."""
+    again_s = 0.0 if record.trouble is None else record.trouble.again_s
+    return max(record.arrival_s, again_s) + (record.job.terms or NO_TERMS).max_wait_s
+
+
 def _look(yard: Yard, record: Record, now: float) -> None:
     """Is the time of this job up, or its back-off over?"""
     terms = record.job.terms or NO_TERMS
     ending = record.trouble is not None and record.trouble.ending is not None
-    if record.state is State.RUNNING and record.executed_s(now) >= terms.time_limit_s:
+    if record.state is State.RUNNING and now < _limit_at(record):
+        yard.timers.limit(record)  # what is added up in another way may be due a little later
+    elif record.state is State.RUNNING:
         record.troubles().blame("time_limit", f"it has run for {terms.time_limit_s:g} s")
         wind_up(yard, record, now, State.FAILED, "its time limit is reached", "stop")
-    elif record.first_start_s is None and now >= record.arrival_s + terms.max_wait_s and not ending:
+    elif record.first_start_s is None and now >= _waits_until(record) and not ending:
         record.troubles().blame("max_wait", f"not started in {terms.max_wait_s:g} s")
         yard.finish(now, record, State.FAILED, f"not started in {terms.max_wait_s:g} s")
     else:

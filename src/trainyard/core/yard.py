@@ -223,7 +223,10 @@ class Yard(Listener):
     def readmit(self, now: float, record: Record) -> None:
         """A job that was over waits again, with what it had saved."""
         self.meet(now)
-        record.remaining = min(record.saved, record.total)
+        if record.length is None:
+            record.remaining = min(record.saved, record.total)
+        else:  # how it ended tells nothing of its length any more
+            self.lengths.begin_again(record, self.speed.work(record.job)[0])
         self.change(record, WAITING, now, "tried again")
         self.believe_rate(record)
         self.table.add(record)
@@ -238,8 +241,8 @@ class Yard(Listener):
         self.believe_rate(record)
 
     def waiting_to_start(self) -> list[Record]:
-        """Jobs that were given something and have no processes yet."""
-        return [self.records[job_id] for job_id in self.pending if self.records[job_id].occupies is None]
+        """Jobs that were given something and do not run yet, or not any more: they move there."""
+        return [self.records[job_id] for job_id in self.pending if self.records[job_id].state is not RUNNING]
 
     def change_policy(self, policy: Policy, now: float) -> None:
         """Another policy decides from now on; what the last one said and kept is forgotten."""
