@@ -248,8 +248,11 @@ class Yard(Listener):
         """Another policy decides from now on; what the last one said and kept is forgotten."""
         self.decider, self.view.said = policy.decide, {}
         self.view.caches.clear()
-        if policy.order.half_life_s is not None and self.usage is None:  # it is counted from now on
-            self.usage = self.view.usage = Usage(policy.order.half_life_s)
+        half_life_s = policy.order.half_life_s
+        if half_life_s is not None and self.usage is not None:
+            self.usage.forget_by(half_life_s, now)
+        elif half_life_s is not None:  # it is counted from now on
+            self.usage = self.view.usage = Usage(half_life_s)
             for job_id in self.target:
                 record = self.records[job_id]
                 self.usage.change(record.job, now, record.given)
