@@ -144,7 +144,7 @@ def test_forgiving_begins_all_counters_anew():
     assert [judge(record, "killed", 0.0).value for _ in range(5)] == ["waiting"] * 4 + ["held"]
 
 
-# -- in a yard ----------------------------------------------------------------------------------------------
+# -- in a yard ---------------------------------------------------------------------------------------------
 
 
 def test_a_crash_is_tried_again_after_a_while_and_then_is_the_end():

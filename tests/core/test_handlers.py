@@ -241,7 +241,7 @@ def test_a_report_that_is_overtaken_by_a_later_one_is_ignored():
     assert r.why(ProgressReported(8.0, "run", 19.0)) == "job run reported later already"
 
 
-# -- attempts -------------------------------------------------------------------------------------------------
+# -- attempts ------------------------------------------------------------------------------------------------
 
 
 def test_a_late_end_of_a_killed_attempt_does_not_end_the_next_one():
@@ -277,7 +277,7 @@ def test_instructions_carry_the_number_of_the_start():
         r.stopped(now + 2.0, "a", attempt=attempt)
 
 
-# -- time -----------------------------------------------------------------------------------------------------
+# -- time ----------------------------------------------------------------------------------------------------
 
 
 def test_time_never_runs_back():
@@ -300,7 +300,7 @@ def test_the_time_is_the_latest_that_was_heard_of(times):
         assert r.yard.now_s == r.yard.view.now_s == max(times[: k + 1])
 
 
-# -- plans ----------------------------------------------------------------------------------------------------
+# -- plans ---------------------------------------------------------------------------------------------------
 
 FED = Profile(batch=1, input=Input(cpu_s_per_sample=6.0))
 
@@ -345,7 +345,7 @@ def test_plans_that_cannot_be_are_refused_and_counted(changes):
     assert (r.yard.refused, r.waiting(), r.yard.target) == (1, ["a", "b"], {})
 
 
-# -- accounts -------------------------------------------------------------------------------------------------
+# -- accounts ------------------------------------------------------------------------------------------------
 
 
 def test_a_job_that_waits_for_another_to_stop_gets_nothing_meanwhile():
@@ -371,7 +371,7 @@ def test_a_plan_that_is_taken_back_before_the_start_costs_nothing():
     assert (r.record("b").attained, r.record("b").executed, r.record("b").attempt) == (0.0, 0.0, 0)
 
 
-# -- policies -------------------------------------------------------------------------------------------------
+# -- policies ------------------------------------------------------------------------------------------------
 
 
 def test_another_policy_decides_from_now_on():

@@ -141,7 +141,7 @@ def test_a_crash_while_stopping_counts():
     assert (r.state(), r.record().trouble.counted, r.wake_s) == ("waiting", 1, 16.0)
 
 
-# -- what is saved and what is lost ---------------------------------------------------------------------------
+# -- what is saved and what is lost --------------------------------------------------------------------------
 
 
 def test_a_stop_that_saved_keeps_all_work():

@@ -40,7 +40,7 @@ def books(r):
     return r.yard.up_gpus, r.yard.free.gpus, r.yard.view.up.tolist()
 
 
-# -- drains ---------------------------------------------------------------------------------------------------
+# -- drains --------------------------------------------------------------------------------------------------
 
 
 def test_on_a_drained_node_jobs_go_on_and_none_begin():
@@ -121,7 +121,7 @@ def test_policies_use_what_is_left():
     assert (start.job_id, start.allocation.workers) == ("b", (("GPU-0", 4),))
 
 
-# -- failures -------------------------------------------------------------------------------------------------
+# -- failures ------------------------------------------------------------------------------------------------
 
 
 def test_nothing_is_given_away_before_a_failed_node_is_fenced():
@@ -154,7 +154,7 @@ def test_a_job_that_was_going_to_move_to_a_failed_node_waits():
     assert r.waiting() == ["a"]
 
 
-# -- joining and leaving --------------------------------------------------------------------------------------
+# -- joining and leaving -------------------------------------------------------------------------------------
 
 
 def test_a_node_of_a_new_type_joins():
@@ -226,7 +226,7 @@ def test_the_last_node_may_leave():
     assert [type(i) for i in r.decide(4.0, a=on(n0=4))] == [Start]
 
 
-# -- single GPUs ----------------------------------------------------------------------------------------------
+# -- single GPUs ---------------------------------------------------------------------------------------------
 
 
 def test_the_holder_of_a_gpu_that_fails_is_started_again_without_it():
@@ -300,7 +300,7 @@ def test_a_gpu_fails_on_a_node_that_is_down():
     assert books(r) == (7, [3, 4], [True, True])
 
 
-# -- reservations ---------------------------------------------------------------------------------------------
+# -- reservations --------------------------------------------------------------------------------------------
 
 
 def test_maintenance_stops_everybody_and_opens_again_by_itself():

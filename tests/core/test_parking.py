@@ -111,7 +111,7 @@ def test_those_that_wait_are_told_though_nothing_is_remembered():
     assert r.waiting() == ["b"]
 
 
-# -- retry ----------------------------------------------------------------------------------------------------
+# -- retry ---------------------------------------------------------------------------------------------------
 
 
 def test_a_job_that_is_tried_again_still_waits_for_those_that_are_not_over():
@@ -157,7 +157,7 @@ def test_a_job_that_was_never_started_is_tried_again():
     assert (start.attempt, start.finish_s) == (1, 107.0)
 
 
-# -- holds ----------------------------------------------------------------------------------------------------
+# -- holds ---------------------------------------------------------------------------------------------------
 
 
 def test_a_waiting_job_is_held():

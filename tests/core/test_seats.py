@@ -84,7 +84,7 @@ def test_no_gpu_has_two_holders(steps):
         assert sorted((*held, *here.free.free("GPU-0"))) == [0, 1, 2, 3]
 
 
-# -- in a yard ----------------------------------------------------------------------------------------------
+# -- in a yard ---------------------------------------------------------------------------------------------
 
 
 def test_a_start_is_confirmed_with_the_engines_own_choice():

@@ -128,7 +128,7 @@ def test_no_rounding_lets_a_job_run_on(begin, limit_s, runs, data):
     assert r.state() in ("stopping", "failed")
 
 
-# -- longest waits --------------------------------------------------------------------------------------------
+# -- longest waits -------------------------------------------------------------------------------------------
 
 
 def test_a_job_that_is_not_started_in_time_has_failed():

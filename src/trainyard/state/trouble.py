@@ -28,7 +28,7 @@ class Trouble:
 
     def copy(self) -> Trouble:
         """Return an independent copy."""
-        return replace(self, unmet=self.unmet.copy(), on=self.on and self.on.copy())
+        return replace(self, unmet=self.unmet.copy(), on=None if self.on is None else self.on.copy())
 
     def blame(self, code: str, text: str) -> None:
         """Say why it is not running."""
