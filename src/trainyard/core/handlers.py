@@ -40,13 +40,14 @@ from trainyard.core.events import (
     ReservationMade,
 )
 from trainyard.core.instructions import IGNORED, REFUSED
+from trainyard.core.progress import keep, lose, roll_back
 from trainyard.core.real import nodes
 from trainyard.core.real.changes import changed_job
 from trainyard.core.real.due import fire
 from trainyard.core.real.ends import ENDS, forgive
 from trainyard.core.real.leaving import cancel, failed, gone, gone_from, wind_up
 from trainyard.core.real.over import met
-from trainyard.core.real.parking import hold, park, release
+from trainyard.core.real.parking import await_others, hold, release
 from trainyard.core.works import Works
 from trainyard.errors import TrainyardError
 from trainyard.model.reservation import settled
@@ -106,26 +107,21 @@ def _submitted(yard: Works, event: JobSubmitted, now: float) -> None:
         raise MootError(f"there is a job {job.job_id} already")
     if job.gpu_type and job.gpu_type not in yard.nodes.type_index:
         raise MootError(f"no node has GPUs of type {job.gpu_type}")
-    terms = job.terms
-    waits = {} if terms is None else {first: when for first, when in terms.after.items() if yard.find(first)}
-    if terms is not None:
-        for first in terms.after:
-            if first not in waits and first not in yard.over.records:
-                raise MootError(f"it comes after job {first}, which is not known")
+    terms, over = job.terms, yard.over.records
+    for first in terms.after if terms is not None else ():
+        if yard.find(first) is None and first not in over:
+            raise MootError(f"it comes after job {first}, which is not known")
     record = yard.submit(now, job)
     if terms is None:
         return
     yard.timers.arm(record)
     for first, when in terms.after.items():
-        if first not in waits and not met(when, yard.over.records[first].state):
-            state = yard.over.records[first].state.value
+        if first in over and not met(when, over[first].state):
+            state = over[first].state.value
             record.troubles().blame("dependency", f"{first} is {state}")
             yard.finish(now, record, S.CANCELLED, f"job {first} is {state}")
             return
-    if waits:
-        record.troubles().unmet = waits
-        yard.over.wait_for(record)
-        park(yard, record, now)
+    await_others(yard, record, now)
     if terms.hold:
         hold(yard, record, now)
 
@@ -148,6 +144,8 @@ def _finished(yard: Works, event: JobFinished, now: float) -> None:
     if record.trouble is not None and record.trouble.ending is S.CANCELLED:
         gone(yard, record, now)
     else:
+        if record.trouble is not None:
+            record.trouble.ending = None
         yard.finish(now, record, event.outcome)
 
 
@@ -155,15 +153,23 @@ def _failed(yard: Works, event: JobFailed, now: float) -> None:
     record = _run_of(yard, event, S.RUNNING, S.STOPPING, S.KILLING)
     if event.kind not in ENDS:
         raise MootError(f"there is no end of kind {event.kind}")
+    if record.state is S.KILLING:  # why was settled when it was told to end
+        if not event.gone:
+            raise MootError(f"job {event.job_id} is being killed already")
+        gone(yard, record, now)
+        return
     failed(yard, record, now, event.kind, event.text, "gone" if event.gone else "kill")
 
 
 def _stopped(yard: Works, event: JobStopped, now: float) -> None:
     record = _run_of(yard, event, S.STOPPING, S.KILLING)
     trouble = record.trouble
-    if not event.saved:
-        record.remaining = max(record.remaining, record.saved)
+    if record.state is S.STOPPING and event.saved:
+        keep(record)
+    elif record.state is S.STOPPING:
+        lose(record)
         yard.note(record)
+    if not event.saved:
         trouble = record.troubles()
         trouble.unsaved += 1
         trouble.blame("not_saved", "it stopped without a checkpoint")
@@ -180,6 +186,8 @@ def _gone(yard: Works, event: JobGone, now: float) -> None:
     occupied = record.occupies
     if event.node and (occupied is None or all(share.node != event.node for share in occupied.shares)):
         raise MootError(f"job {event.job_id} has nothing on node {event.node}")
+    if event.node and record.trouble is not None and event.node not in (record.trouble.on or {event.node}):
+        raise MootError(f"job {event.job_id} is gone from node {event.node} already")
     alone = not event.node or (occupied is not None and len(occupied.shares) == 1)
     if record.state is S.RUNNING:  # one member lost stops all
         text = f"its processes on {event.node} are gone" if event.node else "its processes are gone"
@@ -187,6 +195,7 @@ def _gone(yard: Works, event: JobGone, now: float) -> None:
         if alone:
             return
     if alone:
+        roll_back(record, now)
         gone(yard, record, now)
     else:
         gone_from(yard, record, event.node, now)
@@ -194,7 +203,8 @@ def _gone(yard: Works, event: JobGone, now: float) -> None:
 
 def _cancelled(yard: Works, event: JobCancelled, now: float) -> None:
     record = _active(yard, event.job_id)
-    if record.trouble is not None and record.trouble.ending is S.CANCELLED and not event.at_once:
+    cancelled = record.trouble is not None and record.trouble.ending is S.CANCELLED
+    if cancelled and (record.state is S.KILLING or not event.at_once):
         raise MootError(f"job {event.job_id} is being cancelled already")
     cancel(yard, record, now, event.text, event.at_once)
 
@@ -213,6 +223,7 @@ def _held(yard: Works, event: JobHeld, now: float) -> None:
 def _released(yard: Works, event: JobReleased, now: float) -> None:
     record = _active(yard, event.job_id)
     if record.trouble is not None and record.trouble.ending is S.HELD:
+        forgive(record)
         record.trouble.ending = S.WAITING
     elif record.state is S.HELD:
         forgive(record)
@@ -245,7 +256,10 @@ def _retried(yard: Works, event: JobRetried, now: float) -> None:
         raise MootError(f"job {event.job_id} did not fail and was not cancelled, as far as is known")
     del yard.over.records[event.job_id]
     forgive(record)
+    record.troubles().again_s = now
     yard.readmit(now, record)
+    await_others(yard, record, now)
+    yard.timers.arm(record)
 
 
 def _reporter(yard: Works, event: ProgressReported | CheckpointWritten) -> Record:
@@ -321,6 +335,8 @@ def _fenced(yard: Works, event: NodeFenced, now: float) -> None:
     node = _node(yard, event.node, away=True)
     if node not in yard.conditions.down | yard.conditions.away:
         raise MootError(f"node {node} is up")
+    if node not in yard.leaving:
+        raise MootError(f"nothing was left on node {node}")
     nodes.fenced(yard, node, now)
 
 
@@ -383,8 +399,11 @@ def _policy_changed(yard: Works, event: PolicyChanged, now: float) -> None:
         raise MootError(str(error)) from None
     yard.decider, yard.view.said = policy.decide, {}  # what the last one said and kept is forgotten
     yard.view.caches.clear()
-    if policy.order.half_life_s is not None and yard.usage is None:  # it is counted from now on
-        yard.usage = yard.view.usage = Usage(policy.order.half_life_s)
+    half_life_s = policy.order.half_life_s
+    if half_life_s is not None and yard.usage is not None:
+        yard.usage.forget_by(half_life_s, now)
+    elif half_life_s is not None:  # it is counted from now on
+        yard.usage = yard.view.usage = Usage(half_life_s)
         for job_id in yard.target:
             yard.usage.change(yard.records[job_id].job, now, yard.records[job_id].given)
 

@@ -36,6 +36,14 @@ class Lengths:
         length.done = length.saved = done
         self._believe(record, done)
 
+    def begin_again(self, record: Record, total: float) -> None:
+        """A job that was over goes on from its last checkpoint, with so much to do in all (0: who knows)."""
+        assert record.length is not None
+        done = record.length.saved
+        self.begin(record, done)
+        if total:
+            set_total(record, total)
+
     def set_done(self, record: Record, done: float) -> None:
         """A job said how much it has done; one that did more than was believed to be all has more to do."""
         length = record.length

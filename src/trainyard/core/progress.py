@@ -7,7 +7,7 @@ from math import floor
 from trainyard.state.lifecycle import State
 from trainyard.state.record import Record
 
-RUNNING = State.RUNNING
+RUNNING, STOPPING = State.RUNNING, State.STOPPING
 
 
 def settle(record: Record, now: float) -> float:
@@ -38,14 +38,30 @@ def note_checkpoint(record: Record, now: float) -> None:
 
 
 def roll_back(record: Record, now: float) -> None:
-    """Lose the work since the last checkpoint; a job that was stopping has saved its work already."""
+    """Lose the work since the last checkpoint.
+
+    A job of a trace that was stopping has saved its work already; of a real one (with terms) nobody knows.
+    """
     if record.state is RUNNING:
         note_checkpoint(record, now)
-        record.remaining = record.saved
-        if record.length is not None:
-            record.length.done = record.length.saved
+    if record.state is RUNNING or (record.state is STOPPING and record.job.terms is not None):
+        lose(record)
     record.rate = 0.0
     record.since = now
+
+
+def lose(record: Record) -> None:
+    """Go back to the last checkpoint."""
+    record.remaining = record.saved
+    if record.length is not None:
+        record.length.done = record.length.saved
+
+
+def keep(record: Record) -> None:
+    """All that was done is saved."""
+    record.saved = record.remaining
+    if record.length is not None:
+        record.length.saved = record.length.done
 
 
 def lr_factor(record: Record, gpus: int) -> float:

@@ -13,7 +13,7 @@ from trainyard.core.real.conditions import Conditions
 from trainyard.core.real.nodes import bars_of
 from trainyard.core.real.seats import Seats
 from trainyard.core.saving import finite
-from trainyard.core.wire import job_from_record, job_to_record, reservation_of
+from trainyard.core.wire import job_from_record, job_to_record, plain, reservation_of
 from trainyard.core.yard import Yard
 from trainyard.errors import InputError
 from trainyard.model.allocation import Allocation, Plan, Share
@@ -99,16 +99,14 @@ def state_of(yard: Yard) -> dict[str, Any]:
         "up": view.up.tolist(),
         "free": [free.gpus, free.cpus, free.memory_gb],
         "free_is_plain": free.plain,
-        "closed": [[i, *amount] for i, amount in free.closed.items()]
-        if isinstance(free, PartlyClosed)
-        else None,
+        "closed": _closed(free),
         "conditions": {
             "down": sorted(conditions.down),
             "away": sorted(conditions.away),
             "drained": sorted(conditions.drained),
             "closed": sorted(conditions.closed),
             "broken": {node: sorted(indices) for node, indices in conditions.broken.items()},
-            "reservations": [asdict(r) for r in conditions.reservations.values()],
+            "reservations": [plain(r) for r in conditions.reservations.values()],
         },
         "seats": None if yard.seats is None else {j: dict(taken) for j, taken in yard.seats.of.items()},
         "said": finite(view.said),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
-from math import inf
+from math import isfinite
 from typing import Any
 
 from trainyard.core.events import Event
@@ -26,7 +26,7 @@ def to_record(event: Event) -> dict[str, Any]:
     """Return an event as plain data that JSON can hold."""
     record: dict[str, Any] = {"v": VERSION, "event": type(event).__name__}
     for field in fields(event):
-        record[field.name] = _plain(getattr(event, field.name))
+        record[field.name] = plain(getattr(event, field.name))
     return record
 
 
@@ -37,42 +37,49 @@ def from_record(record: Mapping[str, Any]) -> Event:
         what = f"event {record.get('event')!r} of version {record.get('v')!r}"
         raise InputError(f"{what} is not known; this is version {VERSION} of the log")
     given = {name: value for name, value in record.items() if name not in ("v", "event")}
-    for name, make in MAKERS.items():
-        if name in given:
-            given[name] = make(given[name])
     try:
-        event: Event = kind(**given)
-    except TypeError as error:
+        for name, make in MAKERS.items():
+            if name in given:
+                given[name] = make(given[name])
+        event: Event = kind(**_read(kind, given))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"a record of {kind.__name__} is damaged: {error}") from None
     return event
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Return a part of an event as plain data."""
     if isinstance(value, Job):
         return job_to_record(value)
     if isinstance(value, (Node, Reservation)):
-        return asdict(value)
+        return plain(asdict(value))
     if isinstance(value, State):
         return value.value
     if isinstance(value, Mapping):
-        return {name: _plain(part) for name, part in value.items()}
+        return {name: plain(part) for name, part in value.items()}
     return list(value) if isinstance(value, tuple) else _finite(value)
 
 
 def _finite(value: Any) -> Any:
-    """JSON has no infinity."""
-    return str(value) if isinstance(value, float) and value in (inf, -inf) else value
+    """JSON has no infinity, and not what is no number."""
+    return str(value) if isinstance(value, float) and not isfinite(value) else value
+
+
+def _read(kind: type[Any], record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a kind, with the numbers that JSON does not have."""
+    numbers = {field.name for field in fields(kind) if str(field.type).startswith("float")}
+    return {n: float(v) if n in numbers and isinstance(v, str) else v for n, v in record.items()}
 
 
 def job_to_record(job: Job) -> dict[str, Any]:
     """Return a job with its profile and terms as plain data, without what has its default value."""
-    record = {name: getattr(job, name) for name, usual in DEFAULTS.items() if getattr(job, name) != usual}
+    said = {name: getattr(job, name) for name in DEFAULTS if getattr(job, name) != DEFAULTS[name]}
+    record = {name: _finite(value) for name, value in said.items()}
     if job.profile is not None:
         record["profile"] = {"name": job.profile.name, **profile_record(job.profile)}
     if job.terms is not None:
         said = {name: value for name, value in asdict(job.terms).items() if value != NO_TERMS[name]}
-        record["terms"] = {name: _plain(value) for name, value in said.items()}
+        record["terms"] = {name: plain(value) for name, value in said.items()}
     if job.sizes:
         record["sizes"] = list(job.sizes)
     return record
@@ -80,7 +87,7 @@ def job_to_record(job: Job) -> dict[str, Any]:
 
 def job_from_record(record: Mapping[str, Any]) -> Job:
     """Return the job that a record was made from."""
-    given = dict(record)
+    given = _read(Job, record)
     if "profile" in given:
         profile = dict(given["profile"])
         given["profile"] = parse_profile(profile, "the log", name=profile.pop("name"))
@@ -95,10 +102,7 @@ def job_from_record(record: Mapping[str, Any]) -> Job:
 
 
 def _terms(record: Mapping[str, Any]) -> Terms:
-    given = dict(record)
-    for name in ("time_limit_s", "max_wait_s"):
-        if name in given:
-            given[name] = float(given[name])
+    given = _read(Terms, record)
     if "transient_exit_codes" in given:
         given["transient_exit_codes"] = tuple(given["transient_exit_codes"])
     return Terms(**given)
@@ -106,15 +110,14 @@ def _terms(record: Mapping[str, Any]) -> Terms:
 
 def reservation_of(record: Mapping[str, Any]) -> Reservation:
     """Return the reservation that a record was made from."""
-    given: dict[str, Any] = {**record, "nodes": tuple(record["nodes"])}
-    return Reservation(**given | {"from_s": float(given["from_s"]), "to_s": float(given["to_s"])})
+    return Reservation(**_read(Reservation, record) | {"nodes": tuple(record["nodes"])})
 
 
 MAKERS: dict[str, Callable[[Any], Any]] = {
     "job": job_from_record,
     "outcome": State,
     "reservation": reservation_of,
-    "node": lambda node: Node(**node) if isinstance(node, Mapping) else node,
+    "node": lambda node: Node(**_read(Node, node)) if isinstance(node, Mapping) else node,
     "gpus": lambda gpus: {node: tuple(indices) for node, indices in gpus.items()},
-    "changes": lambda changes: {n: float(v) if v == "inf" else v for n, v in changes.items()},
+    "changes": lambda changes: {n: float(v) if isinstance(v, str) else v for n, v in changes.items()},
 }

@@ -226,7 +226,10 @@ class Yard(Listener):
     def readmit(self, now: float, record: Record) -> None:
         """A job that was over waits again, with what it had saved."""
         self.meet(now)
-        record.remaining = min(record.saved, record.total)
+        if record.length is None:
+            record.remaining = min(record.saved, record.total)
+        else:  # how it ended tells nothing of its length any more
+            self.lengths.begin_again(record, self.speed.work(record.job)[0])
         self.change(record, WAITING, now, "tried again")
         self.believe_rate(record)
         self.table.add(record)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
-from math import inf
 from typing import Any
 
 from trainyard.model.terms import When
@@ -18,8 +17,9 @@ class Trouble:
     idle: int = 0  # restarts in a row that nobody asked for, without new progress
     failed_starts: int = 0  # in a row
     unsaved: int = 0  # stops in a row that left no checkpoint
-    reached: float = inf  # fewest samples left at a checkpoint when it last ended by itself
+    reached: float = -1.0  # most samples that were saved when it ended by itself
     until_s: float = 0.0  # it is not started before
+    again_s: float = 0.0  # when a user had it tried again
     unmet: dict[str, When] = field(default_factory=dict)  # jobs that have to end first, and how
     code: str = ""  # the latest reason, a stable word
     text: str = ""  # the same for people
@@ -28,7 +28,7 @@ class Trouble:
 
     def copy(self) -> Trouble:
         """Return an independent copy."""
-        return replace(self, unmet=self.unmet.copy(), on=self.on and self.on.copy())
+        return replace(self, unmet=self.unmet.copy(), on=None if self.on is None else self.on.copy())
 
     def blame(self, code: str, text: str) -> None:
         """Say why it is not running."""

@@ -55,6 +55,13 @@ class Usage:
             used = self._at(account, now_s) + gpu_s
             self.accounts[name] = Account(used, max(now_s, account.since_s), account.gpus + gpus)
 
+    def forget_by(self, half_life_s: float, now_s: float) -> None:
+        """From now on half is forgotten in this time."""
+        for name, account in self.accounts.items():
+            since_s = max(now_s, account.since_s)
+            self.accounts[name] = Account(self._at(account, now_s), since_s, account.gpus)
+        self.half_life_s = half_life_s
+
     def _at(self, account: Account, now_s: float) -> float:
         x = -self.pace * max(now_s - account.since_s, 0.0)
         return account.gpu_s * exp(x) - account.gpus / self.pace * expm1(x)

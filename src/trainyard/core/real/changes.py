@@ -11,6 +11,7 @@ from trainyard.model.job import Job
 from trainyard.model.terms import NO_TERMS
 
 OF_TERMS = ("time_limit_s", "retries")
+WHOLE = ("priority", "min_gpus", "max_gpus", "retries")
 CHANGEABLE = ("priority", "deadline_s", "min_gpus", "max_gpus", *OF_TERMS)
 
 
@@ -21,16 +22,22 @@ def changed_job(job: Job, changes: Mapping[str, float | int | None]) -> Job:
             raise InputError(f"'{name}' of a job cannot be changed{did_you_mean(name, CHANGEABLE)}")
         if value is not None and not isfinite(value) and not (name == "time_limit_s" and value == inf):
             raise InputError(f"'{name}' of job {job.job_id} cannot be {value}")
+        if name in WHOLE and not (
+            isinstance(value, int) or (value is None and name in ("min_gpus", "max_gpus"))
+        ):
+            raise InputError(f"'{name}' of job {job.job_id} must be a whole number, not {value}")
     if not job.elastic and {"min_gpus", "max_gpus"} & set(changes):
         raise InputError(f"job {job.job_id} is not elastic: it runs with {job.gpus} GPUs or not at all")
     given = {n: float(v) if n.endswith("_s") and v is not None else v for n, v in changes.items()}
     terms = {name: value for name, value in given.items() if name in OF_TERMS}
     others = {name: value for name, value in given.items() if name not in OF_TERMS}
-    if any(value is None or value < 0 for value in terms.values()):
-        raise InputError(f"'{next(iter(terms))}' of job {job.job_id} must be 0 or more")
+    for name, value in terms.items():
+        if value is None or value < 0:
+            raise InputError(f"'{name}' of job {job.job_id} must be 0 or more")
+    least, most = others.get("min_gpus", job.min_gpus), others.get("max_gpus", job.max_gpus)
+    if not 1 <= (job.gpus if least is None else least) <= job.gpus <= (job.gpus if most is None else most):
+        raise InputError(f"job {job.job_id} asks for {job.gpus} GPUs, so these are no limits of its size")
     made = replace(job, **others)  # type: ignore[arg-type]
     if terms:
         made = replace(made, terms=replace(job.terms or NO_TERMS, **terms))  # type: ignore[arg-type]
-    if not 1 <= made.least_gpus <= made.gpus <= made.most_gpus:
-        raise InputError(f"job {job.job_id} asks for {job.gpus} GPUs, so these are no limits of its size")
     return made

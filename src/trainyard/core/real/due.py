@@ -5,6 +5,7 @@ from __future__ import annotations
 from trainyard.core.real.leaving import wind_up
 from trainyard.core.real.nodes import turn
 from trainyard.core.real.parking import unpark
+from trainyard.core.real.timers import limit_at, waits_until
 from trainyard.core.works import Works
 from trainyard.model.terms import NO_TERMS
 from trainyard.state.lifecycle import State
@@ -27,10 +28,12 @@ def _look(yard: Works, record: Record, now: float) -> None:
     """Is the time of this job up, or its back-off over?"""
     terms = record.job.terms or NO_TERMS
     ending = record.trouble is not None and record.trouble.ending is not None
-    if record.state is State.RUNNING and record.executed_s(now) >= terms.time_limit_s:
+    if record.state is State.RUNNING and now < limit_at(record):
+        yard.timers.limit(record)  # what is added up in another way may be due a little later
+    elif record.state is State.RUNNING:
         record.troubles().blame("time_limit", f"it has run for {terms.time_limit_s:g} s")
         wind_up(yard, record, now, State.FAILED, "its time limit is reached", "stop")
-    elif record.first_start_s is None and now >= record.arrival_s + terms.max_wait_s and not ending:
+    elif record.first_start_s is None and now >= waits_until(record) and not ending:
         record.troubles().blame("max_wait", f"not started in {terms.max_wait_s:g} s")
         yard.finish(now, record, State.FAILED, f"not started in {terms.max_wait_s:g} s")
     else:

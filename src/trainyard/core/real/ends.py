@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from enum import Enum
-from math import inf
 from typing import Final
 
 from trainyard.model.terms import NO_TERMS, Terms
@@ -94,7 +93,7 @@ def judge(record: Record, kind: str, now: float) -> State:
             return State.FAILED
     elif record.job.terms is None:
         return State.WAITING
-    elif _idles(record):
+    elif _idles(record, now):
         trouble.blame(
             "no_progress", f"{trouble.idle} restarts without new progress; last: {trouble.text or kind}"
         )
@@ -105,11 +104,12 @@ def judge(record: Record, kind: str, now: float) -> State:
     return State.WAITING
 
 
-def _idles(record: Record) -> bool:
+def _idles(record: Record, now: float) -> bool:
     """Count a restart that nobody asked for; whether there were too many since the last progress."""
     trouble = record.troubles()
-    if record.remaining < trouble.reached:
-        trouble.reached, trouble.idle = record.remaining, 0
+    done = record.done_at(now)  # what is left may only be believed
+    if done > trouble.reached:
+        trouble.reached, trouble.idle = done, 0
     trouble.idle += 1
     return trouble.idle >= MOST_IDLE
 
@@ -118,5 +118,5 @@ def forgive(record: Record) -> None:
     """A user says that the job shall have another chance: all counters begin anew."""
     trouble = record.troubles()
     trouble.counted = trouble.idle = trouble.failed_starts = trouble.unsaved = 0
-    trouble.reached, trouble.until_s = inf, 0.0
+    trouble.reached, trouble.until_s = -1.0, 0.0
     trouble.blame("", "")

@@ -73,6 +73,7 @@ def gone_from(yard: Works, record: Record, node: str, now: float) -> None:
         trouble.on = {share.node for share in occupied.shares}
     if node in trouble.on:
         if len(trouble.on) == 1:
+            roll_back(record, now)
             gone(yard, record, now)
         else:
             trouble.on.remove(node)

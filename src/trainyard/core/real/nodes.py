@@ -154,7 +154,7 @@ def drain(yard: Works, node: str, now: float) -> None:
     """Let nothing new start on a node; who only waits to start there is planned anew."""
     yard.conditions.drained.add(node)
     for record in [yard.records[job_id] for job_id in yard.pending]:
-        if record.occupies is None and _touches(yard.target[record.job_id], frozenset((node,))):
+        if record.state is not State.RUNNING and _touches(yard.target[record.job_id], frozenset((node,))):
             yard.untarget(record, now)
             yard.waiting.add(record)
     reopen(yard, node, now)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 from trainyard.model.terms import When
 from trainyard.state.lifecycle import State
 from trainyard.state.record import Record
@@ -15,6 +17,7 @@ class Over:
         self.records: dict[str, Record] = {}
         self.awaited: dict[str, list[str]] = {}  # job -> those that come after it
         self.wanted = most > 0  # whether anybody asks when a job ends
+        self.ended: deque[Record] = deque()  # of whose ends others are being told
 
     def remember(self, record: Record) -> None:
         """Keep a job that ended, if any are kept."""
@@ -31,9 +34,10 @@ class Over:
         twin.wanted = self.wanted
         return twin
 
-    def wait_for(self, record: Record) -> None:
+    def wait_for(self, record: Record, unmet: dict[str, When]) -> None:
         """Remember whom a job waits for."""
-        for first in record.troubles().unmet:
+        record.troubles().unmet = unmet
+        for first in unmet:
             self.awaited.setdefault(first, []).append(record.job_id)
             self.wanted = True
 

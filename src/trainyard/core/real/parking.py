@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from trainyard.core.real.over import met
 from trainyard.core.works import Works
+from trainyard.model.terms import NO_TERMS
 from trainyard.state.lifecycle import State
 from trainyard.state.record import Record
 
@@ -44,11 +45,31 @@ def release(yard: Works, record: Record, now: float) -> None:
     unpark(yard, record, now)
 
 
+def await_others(yard: Works, record: Record, now: float) -> None:
+    """Let a job wait for those that it comes after and that are not over."""
+    after = (record.job.terms or NO_TERMS).after
+    unmet = {first: when for first, when in after.items() if yard.find(first)}
+    if unmet:
+        yard.over.wait_for(record, unmet)
+        park(yard, record, now)
+    elif record.trouble is not None:
+        record.trouble.unmet = {}
+
+
 def tell_of_end(yard: Works, record: Record, now: float) -> None:
     """A job ended: remember it, and tell those that waited for it."""
     over = yard.over
     over.remember(record)
-    for job_id in over.awaited.pop(record.job_id, ()):
+    over.ended.append(record)
+    if len(over.ended) > 1:
+        return  # whoever is at it looks at this one, too: chains may be long
+    while over.ended:
+        _tell(yard, over.ended[0], now)
+        over.ended.popleft()
+
+
+def _tell(yard: Works, record: Record, now: float) -> None:
+    for job_id in yard.over.awaited.pop(record.job_id, ()):
         after = yard.find(job_id)
         if after is not None and after.trouble is not None and record.job_id in after.trouble.unmet:
             when = after.trouble.unmet.pop(record.job_id)

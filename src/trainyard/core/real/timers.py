@@ -46,15 +46,26 @@ class Timers:
 
     def limit(self, record: Record) -> None:
         """A job with terms starts: look at it when it has run for as long as it may."""
-        limit_s = (record.job.terms or NO_TERMS).time_limit_s
-        self.at(max(record.given_since + limit_s - record.executed, record.given_since), record.job_id)
+        self.at(limit_at(record), record.job_id)
 
     def arm(self, record: Record) -> None:
         """Look at a job whenever something about it may become due: it is new, changed, or was restored."""
-        terms, trouble = record.job.terms or NO_TERMS, record.trouble
+        trouble = record.trouble
         if record.first_start_s is None:
-            self.at(record.arrival_s + terms.max_wait_s, record.job_id)
+            self.at(waits_until(record), record.job_id)
         if record.state is State.RUNNING:
             self.limit(record)
         if trouble is not None and trouble.until_s:
             self.at(trouble.until_s, record.job_id)
+
+
+def limit_at(record: Record) -> float:
+    """When a job that runs will have run for as long as it may."""
+    limit_s = (record.job.terms or NO_TERMS).time_limit_s
+    return max(record.given_since + limit_s - record.executed, record.given_since)
+
+
+def waits_until(record: Record) -> float:
+    """When a job that never started has waited for as long as it wants to."""
+    again_s = 0.0 if record.trouble is None else record.trouble.again_s
+    return max(record.arrival_s, again_s) + (record.job.terms or NO_TERMS).max_wait_s

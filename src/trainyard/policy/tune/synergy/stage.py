@@ -67,11 +67,15 @@ class SynergyTune(Tune):
         seen = snapshot.placed, snapshot.reports
         if not draft.changes and snapshot.caches.get(self) == seen:
             return  # nothing was to be changed then; since, jobs only came nearer to their ends
-        occupants = Occupants(snapshot, draft.changes)
+        found = draft.changes.copy()
+        occupants = Occupants(snapshot, found)
         self.tune(occupants)
-        tuned = occupants.changes()
-        draft.rewrite(tuned)
-        if not tuned:
+        draft.rewrite(occupants.changes())
+        if draft.trespasses():  # all stay where they were placed, which is on nodes that they may use
+            occupants = Occupants(snapshot, found)
+            share_out(occupants)
+            draft.rewrite(occupants.changes())
+        if not draft.changes:
             snapshot.caches[self] = seen
 
     def tune(self, occupants: Occupants) -> None:
