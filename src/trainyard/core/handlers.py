@@ -46,7 +46,7 @@ from trainyard.core.instructions import IGNORED, REFUSED
 from trainyard.core.leaving import cancel, failed, gone, gone_from, wind_up
 from trainyard.core.parking import hold, met, park, release
 from trainyard.errors import TrainyardError
-from trainyard.model.reservation import settled
+from trainyard.model.reserving import settled
 from trainyard.state.lifecycle import TERMINAL, State
 from trainyard.state.record import Record
 

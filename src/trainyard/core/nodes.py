@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +18,7 @@ from trainyard.core.leaving import failed, gone_from, wind_up
 from trainyard.model.allocation import Allocation
 from trainyard.model.cluster import Node, NodeTable
 from trainyard.model.reservation import Reservation
+from trainyard.model.reserving import all_settled
 from trainyard.model.speed import Sensitivity, SpeedModel
 from trainyard.state.bars import Bars
 from trainyard.state.lifecycle import WITH_PROCESSES, State
@@ -61,21 +63,33 @@ class Conditions:
             for record in list(_on(yard, reservation.nodes)):
                 if not reservation.tenant or record.job.tenant != reservation.tenant:
                     _make_way(yard, record, now, f"its node is reserved ({reservation.name})")
-        nobodys = {node for r in kept if not r.tenant for node in r.nodes}
+        shut = self.down | self.away | self.drained
+        shut |= {node for r in kept if not r.tenant for node in r.nodes}
         for node in yard.nodes.index:
-            _set_closed(yard, node, node in self.down | self.away | self.drained | nobodys)
-        yard.view.bars = self.bars(yard)
-        if yard.view.bars is not None and not isinstance(yard.free, PartlyClosed):
-            yard.free = yard.view.free = PartlyClosed.like(yard.free)
-        yard.view.node_events += 1
-        for at in [t for r in self.reservations.values() for t in (r.from_s, r.to_s) if t > now]:
-            yard.timers.at(at)
+            _set_closed(yard, node, node in shut)
+        view, before = yard.view, yard.view.bars
+        view.bars = self.bars(yard)
+        if view.bars is not None and not isinstance(yard.free, PartlyClosed):
+            yard.free = view.free = PartlyClosed.like(yard.free)
+        view.node_events += 1
+        if view.bars is not None or before is not None:
+            view.freed += 1  # others may start there than before
+        turns = [t for r in self.reservations.values() for t in (r.from_s, r.to_s) if t > now]
+        yard.timers.at(min(turns, default=inf))
 
     def bars(self, yard: Yard) -> Bars | None:
         """Return who may not start where, if there are reservations."""
-        index = yard.nodes.index
-        masks = [(r, sum(1 << index[node] for node in r.nodes)) for r in self.reservations.values()]
-        return Bars([(r.from_s, r.to_s, r.tenant, mask) for r, mask in masks]) if masks else None
+        index, made = yard.nodes.index, tuple(self.reservations.values())
+        masks = [(r, sum(1 << index[node] for node in r.nodes)) for r in made]
+        return Bars([(r.from_s, r.to_s, r.tenant, mask) for r, mask in masks], made) if masks else None
+
+
+def reserve(yard: Yard, wishes: tuple[Reservation, ...], now: float) -> None:
+    """Keep the reservations of a cluster file from now on; later only the conditions know of them."""
+    yard.cluster = yard.nodes.cluster = replace(yard.cluster, reservations=())
+    made = all_settled(wishes, yard.cluster.nodes)
+    yard.conditions.reservations = {reservation.name: reservation for reservation in made}
+    yard.conditions.turn(yard, now)
 
 
 def _on(yard: Yard, nodes: tuple[str, ...]) -> Iterator[Record]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trainyard.core.events import DecisionDue, JobStopped, JobSubmitted
-from trainyard.core.instructions import Instruction, Retune, Start, Stop
+from trainyard.core.instructions import Instruction, Retune, Start, Stop, as_objects
 from trainyard.core.lengths import set_total
+from trainyard.core.nodes import reserve
 from trainyard.core.yard import Yard
 from trainyard.errors import InputError
 from trainyard.files.snapshot import SnapshotJob, SnapshotSpec
@@ -50,13 +52,22 @@ def restore(spec: SnapshotSpec) -> tuple[Yard, Replaceable]:
     arrived = [entry for entry in spec.jobs if entry.job.arrival_s <= spec.now_s]
     given = {entry.job.job_id: entry.allocation for entry in arrived if entry.allocation is not None}
     decide = Replaceable(Plan(changes=given))
-    yard = Yard(spec.cluster, decide, spec.rules)
+    yard = Yard(replace(spec.cluster, reservations=()), decide, spec.rules)
     for node in spec.down:
         yard.node_failed(0.0, node)
     yard.out = []
     if spec.books is not None:
         _adopt(yard, spec, spec.books)
-        return yard, decide
+    else:
+        _submit(yard, spec, arrived)
+    if spec.cluster.reservations:  # only now: who holds something there may have begun before
+        reserve(yard, spec.cluster.reservations, spec.now_s)
+        _settle(yard, as_objects(yard.out), spec.now_s)
+    return yard, decide
+
+
+def _submit(yard: Yard, spec: SnapshotSpec, arrived: list[SnapshotJob]) -> None:
+    """Take in jobs as users write them; the yard's first plan gives them what they hold."""
     for entry in arrived:
         yard.handle(JobSubmitted(entry.job.arrival_s, entry.job))
         _set_progress(yard, entry)
@@ -64,9 +75,8 @@ def restore(spec: SnapshotSpec) -> tuple[Yard, Replaceable]:
             yard.usage.change(entry.job, spec.now_s, 0, entry.attained_gpu_s)
     yard.handle(DecisionDue(spec.now_s))
     yard.forget_decisions()
-    for job_id in given:
+    for job_id in yard.target:
         yard.records[job_id].since = spec.now_s  # it has been running: no start is to be paid for
-    return yard, decide
 
 
 def _adopt(yard: Yard, spec: SnapshotSpec, books: BooksEntry) -> None:

@@ -61,15 +61,16 @@ class Timers:
 
     def fire(self, yard: Yard, now: float) -> None:
         """Do whatever is due."""
-        heap = self._heap
+        heap, turns = self._heap, False
         while heap and heap[0][0] <= now:
             job_id = heappop(heap)[1]
             self.due_s = heap[0][0] if heap else inf
             record = yard.find(job_id)
             if record is not None:
                 _look(yard, record, now)
-            elif not job_id:
-                yard.conditions.turn(yard, now)
+            turns |= not job_id
+        if turns:  # once, however often somebody asked for it
+            yard.conditions.turn(yard, now)
         self.due_s = heap[0][0] if heap else inf
 
 

@@ -132,6 +132,8 @@ class Yard(Listener):
         self._runs = 0
         self._wake_s = inf  # when the policy wants to be asked again
         self._said_s = inf  # when somebody was told to ask
+        if cluster.reservations:
+            nodes.reserve(self, cluster.reservations, 0.0)
 
     def handle(self, event: Event) -> list[Instruction]:
         """Take in one event, any event at any time, and return what has to be done about it."""
@@ -188,7 +190,8 @@ class Yard(Listener):
         if "version" in books:
             self.table.go_on_at(int(books["version"]) - view.node_events)
         self.lengths.history = past(books.get("history", ()))
-        self.free.cpus[:], self.free.memory_gb[:] = books["free_cpus"], books["free_memory_gb"]
+        for i, amounts in enumerate(zip(books["free_cpus"], books["free_memory_gb"], strict=True)):
+            self.free.restore(i, self.free.at(i)[0], *amounts)
         in_order = {job_id: self.target[job_id] for job_id in target}
         self.target.clear()
         self.target.update(in_order)

@@ -74,7 +74,7 @@ def _fill(policy: Stages, draft: Draft, rows: Ints, head: Record | None, left: i
     for row in rows.tolist():
         record = table.records[row]
         request = request_of(policy, draft.view, record)
-        if (asked := request[1:]) in hopeless and draft.why is None:
+        if (asked := request[1:]) in hopeless and draft.why is None and draft.view.bars is None:
             continue
         found = draft.try_(policy.place.find, request) if record.gpus <= left else None
         if found is None:
