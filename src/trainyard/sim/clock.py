@@ -246,7 +246,7 @@ class Simulator:
         todo, self.yard.out = self.yard.out, []
         for do in todo:
             if do[0] == KILL or do[0] == STOP:
-                gone(self.yard, do[1], at, "gone at once")
+                gone(self.yard, do[1], at, "gone at once" if do[0] == KILL else "stopped and saved")
             elif do[0] != FENCE:
                 self.yard.out.append(do)
 

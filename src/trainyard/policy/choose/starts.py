@@ -45,7 +45,7 @@ def start_waiting(policy: Stages, draft: Draft) -> None:
     if fill == "greedy":
         _fill(policy, draft, order.rank(snapshot), None, left)
         return
-    find, try_ = policy.place.find, draft.try_
+    find, try_, passed = policy.place.find, draft.try_, 0
     stuck, freed = snapshot.caches.get((policy.place, policy.tune), NOBODY)
     for record in order.heads(snapshot):
         if record is stuck and fill == "strict" and freed == snapshot.freed:
@@ -53,8 +53,11 @@ def start_waiting(policy: Stages, draft: Draft) -> None:
         gpus = record.gpus
         if gpus > left or try_(find, request_of(policy, snapshot, record)) is None:
             found_no_place(policy, draft, record)
+            if snapshot.bars is not None and draft.barred(find, request_of(policy, snapshot, record)):
+                passed += 1  # it only waits for the end of a reservation
+                continue
             if fill == "easy":
-                _fill(policy, draft, order.rank(snapshot)[len(draft.changes) + 1 :], record, left)
+                _fill(policy, draft, order.rank(snapshot)[len(draft.changes) + passed + 1 :], record, left)
             elif not draft.changes:
                 snapshot.caches[policy.place, policy.tune] = record, snapshot.freed
             break
