@@ -35,10 +35,7 @@ def told(result, job_id):
 
 def on(result, node):
     """Who had something of a node, from when to when."""
-    held = []
-    for segment in result.segments():
-        if segment.node == node:
-            held.append((segment.job_id, segment.start_s, segment.end_s))
+    held = [(s.job_id, s.start_s, s.end_s) for s in result.segments() if s.node == node]
     return sorted(held, key=lambda entry: entry[1])
 
 

@@ -32,9 +32,11 @@ def read_reservations(
         name = given.get("name", f"r{i + 1}")
         if any(wish.name == name for wish in wishes):
             raise here.error(f"the name {name!r} is given twice; give each its own", "name")
-        named = dict.fromkeys(given.get("nodes", ()))
-        rest = {key: given[key] for key in ("tenant", "gpus", "gpu_type") if key in given}  # type: ignore[literal-required]
-        wishes.append(Reservation(name, given["from_s"], given["to_s"], tuple(named), **rest))
+        named = tuple(dict.fromkeys(given.get("nodes", ())))
+        asked = given.get("gpus", 0), given.get("gpu_type", "")
+        wishes.append(
+            Reservation(name, given["from_s"], given["to_s"], named, given.get("tenant", ""), *asked)
+        )
     _check_room(wishes, nodes, place)
     return tuple(wishes)
 
