@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from conftest import command, complaint_about
 from trainyard.files.cluster import cluster_record, load_cluster, parse_cluster
+from trainyard.files.reservation_schema import ReservationEntry
 from trainyard.model.cluster import Cluster, Node
 from trainyard.model.reservation import Reservation
 
@@ -109,3 +111,8 @@ def test_a_mistake_is_the_users_fault(tmp_path, monkeypatch, capsys):
     code, out, told = command(monkeypatch, capsys, "simulate", *given)
     assert (code, out, told.count("\n")) == (2, "", 1)
     assert "field reservations[0].to_s: 5 is not after from_s" in told
+
+
+def test_the_page_of_files_has_every_key():
+    page = (Path(__file__).parents[2] / "docs" / "files.md").read_text(encoding="utf-8")
+    assert [key for key in ReservationEntry.__annotations__ if f"`{key}`" not in page] == []
