@@ -112,10 +112,10 @@ MOOT = [
             (JobFailed, ("exit",)),
             (JobStopped, ()),
             (JobGone, ()),
-            (ProgressReported, (1.0,)),
-            (CheckpointWritten, (1.0,)),
         )
     ),
+    (ProgressReported(3.0, "wait", 1.0), "job wait never ran"),
+    (CheckpointWritten(3.0, "wait", 1.0), "job wait never ran"),
     (JobStarted(3.0, "run", gpus={"GPU-0": (0, 1, 2, 3)}), "nobody keeps track of GPUs by index here"),
     (JobFinished(3.0, "run", State.WAITING), "waiting is no end"),
     (JobFailed(3.0, "run", "odd"), "there is no end of kind odd"),

@@ -50,7 +50,7 @@ from trainyard.core.real.over import met
 from trainyard.core.real.parking import await_others, hold, release
 from trainyard.core.works import Works
 from trainyard.errors import TrainyardError
-from trainyard.model.reservation import settled
+from trainyard.model.reserving import settled
 from trainyard.state.lifecycle import TERMINAL, State
 from trainyard.state.record import Record
 from trainyard.state.usage import Usage

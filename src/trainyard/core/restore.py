@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trainyard.core.events import JobStopped, JobSubmitted
 from trainyard.core.instructions import Instruction, Retune, Start, Stop, as_objects
 from trainyard.core.lengths import set_total
+from trainyard.core.real.nodes import reserve
 from trainyard.core.yard import Yard
 from trainyard.errors import InputError
 from trainyard.files.snapshot import SnapshotJob, SnapshotSpec
@@ -50,13 +53,22 @@ def restore(spec: SnapshotSpec) -> tuple[Yard, Replaceable]:
     arrived = [entry for entry in spec.jobs if entry.job.arrival_s <= spec.now_s]
     given = {entry.job.job_id: entry.allocation for entry in arrived if entry.allocation is not None}
     decide = Replaceable(Plan(changes=given))
-    yard = Yard(spec.cluster, decide, spec.rules)
+    yard = Yard(replace(spec.cluster, reservations=()), decide, spec.rules)
     for node in spec.down:
         yard.node_failed(0.0, node)
     yard.out = []
     if spec.books is not None:
         _adopt(yard, spec, spec.books)
-        return yard, decide
+    else:
+        _submit(yard, spec, arrived)
+    if spec.cluster.reservations:  # only now: who holds something there may have begun before
+        reserve(yard, spec.cluster.reservations, spec.now_s)
+        _settle(yard, as_objects(yard.out), spec.now_s)
+    return yard, decide
+
+
+def _submit(yard: Yard, spec: SnapshotSpec, arrived: list[SnapshotJob]) -> None:
+    """Take in jobs as users write them; the yard's first plan gives them what they hold."""
     for entry in arrived:
         yard.handle(JobSubmitted(entry.job.arrival_s, entry.job))
         _set_progress(yard, entry)
@@ -64,10 +76,9 @@ def restore(spec: SnapshotSpec) -> tuple[Yard, Replaceable]:
             yard.usage.change(entry.job, spec.now_s, 0, entry.attained_gpu_s)
     yard.decide(spec.now_s)
     yard.out = []
-    yard.forget_decisions()
-    for job_id in given:
+    yard.view.decided_s = -inf  # that one was not a policy's
+    for job_id in yard.target:
         yard.records[job_id].since = spec.now_s  # it has been running: no start is to be paid for
-    return yard, decide
 
 
 def _adopt(yard: Yard, spec: SnapshotSpec, books: BooksEntry) -> None:
@@ -146,7 +157,7 @@ def answer(spec: SnapshotSpec, ask: Callable[[Snapshot], Plan]) -> Answer:
     yard.out = []
     yard.decide(now_s)  # and a plan that cannot be carried out is told at once
     started = _settle(yard, as_objects(yard.out), now_s)
-    started += _settle(yard, yard.start_pending(now_s), now_s)
+    started += _settle(yard, _go_on(yard, now_s), now_s)
     predicted = {i.job_id: i for i in started}
     plan = {
         job_id: describe(yard, job_id, allocation, predicted.get(job_id), now_s)
@@ -171,6 +182,13 @@ def _to_come(spec: SnapshotSpec) -> dict[str, str]:
     """Why jobs wait that are not there yet."""
     late = [entry.job for entry in spec.jobs if entry.job.arrival_s > spec.now_s]
     return {job.job_id: f"arrives at {job.arrival_s:.15g} s" for job in late}
+
+
+def _go_on(yard: Yard, now_s: float) -> list[Instruction]:
+    """Start what was given GPUs before, as far as no job is still stopping there."""
+    yard.out = []
+    yard.go_on(now_s)
+    return as_objects(yard.out)
 
 
 def _settle(yard: Yard, instructions: list[Instruction], now_s: float) -> list[Start | Retune]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import isfinite
 from typing import Any
 
@@ -17,7 +18,8 @@ from trainyard.state.snapshot import Snapshot
 
 def snapshot_record(view: Snapshot) -> dict[str, Any]:
     """Return all that a decision needs to know, in the form of a snapshot file."""
-    rules, cluster = view.rules, cluster_record(view.nodes.cluster)
+    rules, made = view.rules, () if view.bars is None else view.bars.made
+    cluster = cluster_record(replace(view.nodes.cluster, reservations=made))
     names = dict(zip(view.nodes.ids, names_of(cluster), strict=True))
     given = {
         "round_s": rules.round_s,
@@ -30,21 +32,27 @@ def snapshot_record(view: Snapshot) -> dict[str, Any]:
         "now_s": view.now_s,
         "cluster": cluster,
         "rules": {name: value for name, value in given.items() if value is not None},
-        "down": [names[node] for node, up in zip(view.nodes.ids, view.up.tolist(), strict=True) if not up],
+        "down": [names[view.nodes.ids[i]] for i in _down(view)],
         "jobs": [_job(view, record, names) for record in records],
         "books": {
             "version": view.version,
             "met": view.met,
             "rows": [record.job_id for record in view.table.records],
             "target": list(view.target),
-            "free_cpus": view.free.cpus,
-            "free_memory_gb": view.free.memory_gb,
+            "free_cpus": [view.free.at(i)[1] for i in range(len(names))],
+            "free_memory_gb": [view.free.at(i)[2] for i in range(len(names))],
             "said": finite(view.said),
             **({} if view.usage is None else {"usage": view.usage.record()}),
             **_learnt(view),
             **({"decided_s": view.decided_s} if isfinite(view.decided_s) else {}),
         },
     }
+
+
+def _down(view: Snapshot) -> list[int]:
+    """Nodes that nobody can use, unless a reservation says so anyway."""
+    kept = 0 if view.bars is None else view.bars.nobodys(view.now_s)
+    return [i for i, up in enumerate(view.up.tolist()) if not up and not kept >> i & 1]
 
 
 def _learnt(view: Snapshot) -> dict[str, Any]:

@@ -135,6 +135,8 @@ class Yard(Listener):
         self._runs = 0
         self._wake_s = inf  # when the policy wants to be asked again
         self._said_s = inf  # when somebody was told to ask
+        if cluster.reservations:
+            nodes.reserve(self, cluster.reservations, 0.0)
 
     def handle(self, event: Event) -> list[Instruction]:
         """Take in one event, any event at any time, and return what has to be done about it."""
@@ -175,12 +177,6 @@ class Yard(Listener):
         self._runs = record.start = self._runs + 1
         self.lengths.watch(record)
 
-    def start_pending(self, now_s: float) -> list[Instruction]:
-        """Start what was given GPUs before, as far as no job is still stopping there."""
-        self.out = []
-        self.go_on(now_s)
-        return as_objects(self.out)
-
     def set_books(self, now_s: float, books: BooksEntry) -> None:
         """Go on at a moment of an earlier life, after all its jobs were taken in."""
         view, target = self.view, books["target"]
@@ -191,14 +187,11 @@ class Yard(Listener):
         if "version" in books:
             self.table.go_on_at(int(books["version"]) - view.node_events)
         self.lengths.history = past(books.get("history", ()))
-        self.free.cpus[:], self.free.memory_gb[:] = books["free_cpus"], books["free_memory_gb"]
+        for i, amounts in enumerate(zip(books["free_cpus"], books["free_memory_gb"], strict=True)):
+            self.free.restore(i, self.free.at(i)[0], *amounts)
         in_order = {job_id: self.target[job_id] for job_id in target}
         self.target.clear()
         self.target.update(in_order)
-
-    def forget_decisions(self) -> None:
-        """Let nobody know when the last decision was: the one that set the books up was none."""
-        self.view.decided_s = -inf
 
     # -- jobs come and go ---------------------------------------------------------------------------------
 

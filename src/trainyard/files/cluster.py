@@ -12,6 +12,7 @@ from trainyard.files.checking import check
 from trainyard.files.document import load_document
 from trainyard.files.position import Position
 from trainyard.files.reading import StrPath
+from trainyard.files.reservations import read_reservations, reservation_record
 from trainyard.model.cluster import CPUS_PER_GPU, DEFAULT_GPU_TYPE, MEMORY_GB_PER_GPU, Cluster, GpuType, Node
 from trainyard.model.limits import MAX_GPUS, MAX_NODES
 from trainyard.model.tenant import Tenant
@@ -44,7 +45,8 @@ def build_cluster(given: ClusterEntry, place: Position) -> Cluster:
     nodes = _nodes(given["nodes"], place.at("nodes"))
     tenants = {name: Tenant(name, **entry) for name, entry in given.get("tenants", {}).items()}
     _check_tenants(tenants, sum(node.gpus for node in nodes), place.at("tenants"))
-    return Cluster(given.get("name", "cluster"), nodes, types, tenants)
+    reserved = read_reservations(given.get("reservations", ()), nodes, place.at("reservations"))
+    return Cluster(given.get("name", "cluster"), nodes, types, tenants, reserved)
 
 
 def _check_tenants(tenants: Mapping[str, Tenant], gpus: int, place: Position) -> None:
@@ -95,12 +97,16 @@ def cluster_record(cluster: Cluster) -> dict[str, Any]:
         entry["prefix"] = entry.pop("node_id") or entry["gpu_type"]
     types = {name: {"speed": t.speed, "memory_gb": t.memory_gb} for name, t in cluster.gpu_types.items()}
     tenants = {name: _tenant_record(tenant) for name, tenant in cluster.tenants.items()}
-    return {
+    record = {
         "name": cluster.name,
         **({"gpu_types": types} if types else {}),
         "nodes": nodes,
         **({"tenants": tenants} if tenants else {}),
     }
+    if cluster.reservations:
+        names = dict(zip([node.node_id for node in cluster.nodes], names_of(record), strict=True))
+        record["reservations"] = [reservation_record(r, names) for r in cluster.reservations]
+    return record
 
 
 def _tenant_record(tenant: Tenant) -> dict[str, Any]:

@@ -172,6 +172,7 @@ class ClusterEntry(TypedDict):
     gpu_types: NotRequired[dict[Text, Annotated[GpuTypeEntry, GIVEN]]]
     nodes: Annotated[list[Annotated[NodeEntry, GIVEN]], Field(min_length=1, description=SOME_NODES)]
     tenants: NotRequired[dict[Text, Annotated[TenantEntry, GIVEN]]]
+    reservations: NotRequired[list[dict[str, Any]]]  # read one by one
 
 
 @with_config(CLOSED)

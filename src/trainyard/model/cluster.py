@@ -9,6 +9,7 @@ import numpy as np
 
 from trainyard.model.allocation import Allocation, Part, Share
 from trainyard.model.arrays import Floats, Ints
+from trainyard.model.reservation import Reservation
 from trainyard.model.shape import Shape
 from trainyard.model.tenant import Tenant
 
@@ -53,6 +54,7 @@ class Cluster:
     nodes: tuple[Node, ...]
     gpu_types: Mapping[str, GpuType] = field(default_factory=dict)
     tenants: Mapping[str, Tenant] = field(default_factory=dict)
+    reservations: tuple[Reservation, ...] = ()
 
     @property
     def gpus(self) -> int:

@@ -93,6 +93,11 @@ class Draft:
             for i in closed:
                 room.open(i)
 
+    def barred(self, find: Find, request: Request) -> bool:
+        """Whether only reservations keep a job from what it asks for, which it did not find."""
+        view = self.view
+        return view.bars is not None and find(request, self.room, view.nodes, view.rules.seed) is not None
+
     def commit(self, request: Request, allocation: Allocation) -> None:
         """Give the job what was found for it."""
         self._latest = request, allocation

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from trainyard.core.instructions import DECIDE_AT, ENDED, FENCE, KILL, RETUNE, STOP, ended
+from trainyard.core.real.due import fire
 from trainyard.core.real.leaving import gone
 from trainyard.core.watcher import Watcher
 from trainyard.core.yard import Yard
@@ -100,6 +101,8 @@ class Simulator:
         self._levels = self._recorder.levels.extend
         self._last_s = min(self.rules.until_s, sys.float_info.max)
         self._push_failure()
+        for at in sorted({t for r in cluster.reservations for t in (r.from_s, r.to_s)}):
+            self._push(at, NODE, None)
         self._moments = self._steps()
 
     def run(self) -> Result:
@@ -223,9 +226,12 @@ class Simulator:
         finish_s, who = self._recorder.finishes()
         return finish_s, np.array(self._arrivals)[who]
 
-    def _node_changes(self, at: float, who: Failure | str) -> None:
-        """A node fails, or is back."""
-        if isinstance(who, Failure):
+    def _node_changes(self, at: float, who: Failure | str | None) -> None:
+        """A node fails, or is back, or a reservation begins or ends."""
+        if who is None:
+            fire(self.yard, at)
+            self._end_at_once(at)
+        elif isinstance(who, Failure):
             self._push_failure()
             self._failed.tell(self._recorder.ended)
             if who.node not in self.yard.conditions.down:
@@ -235,11 +241,11 @@ class Simulator:
             self.yard.node_repaired(at, who)
 
     def _end_at_once(self, at: float) -> None:
-        """Kills take no time here."""
+        """Kills take no time here, nor do stops for a reservation."""
         todo, self.yard.out = self.yard.out, []
         for do in todo:
-            if do[0] == KILL:
-                gone(self.yard, do[1], at, "gone at once")
+            if do[0] == KILL or do[0] == STOP:
+                gone(self.yard, do[1], at, "gone at once" if do[0] == KILL else "stopped and saved")
             elif do[0] != FENCE:
                 self.yard.out.append(do)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
+from trainyard.model.reservation import Reservation
 from trainyard.model.terms import NO_TERMS
 from trainyard.state.record import Record
 
@@ -13,10 +14,11 @@ Window = tuple[float, float, str, int]  # from, to, tenant, nodes as a bit mask
 class Bars:
     """The reservations of a snapshot, as bit masks of nodes."""
 
-    __slots__ = ("windows",)
+    __slots__ = ("made", "windows")
 
-    def __init__(self, windows: list[Window]) -> None:
+    def __init__(self, windows: list[Window], made: tuple[Reservation, ...]) -> None:
         self.windows = windows
+        self.made = made  # the same with their names
 
     def of(self, record: Record, now_s: float) -> int:
         """Return the nodes that a job may not start on now.
@@ -27,6 +29,14 @@ class Bars:
         free_at_s = now_s if job.preemptible else now_s + _longest_s(record, now_s)
         for from_s, to_s, tenant, nodes in self.windows:
             if from_s <= free_at_s and now_s < to_s and (not tenant or tenant != job.tenant):
+                mask |= nodes
+        return mask
+
+    def nobodys(self, now_s: float) -> int:
+        """Return the nodes that nobody may use now."""
+        mask = 0
+        for from_s, _, tenant, nodes in self.windows:
+            if from_s <= now_s and not tenant:
                 mask |= nodes
         return mask
 

@@ -14,14 +14,15 @@ from trainyard.state.record import Record
 
 def fire(yard: Works, now: float) -> None:
     """Do whatever is due."""
-    timers = yard.timers
+    timers, turns = yard.timers, False
     while timers.due_s <= now:
         job_id = timers.pop()
         record = yard.find(job_id)
         if record is not None:
             _look(yard, record, now)
-        elif not job_id:
-            turn(yard, now)
+        turns |= not job_id
+    if turns:  # once, however often somebody asked for it
+        turn(yard, now)
 
 
 def _look(yard: Works, record: Record, now: float) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import inf
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from trainyard.core.real.leaving import failed, gone_from, wind_up
 from trainyard.core.works import Works
 from trainyard.model.allocation import Allocation
 from trainyard.model.cluster import Node, NodeTable
+from trainyard.model.reservation import Reservation
+from trainyard.model.reserving import all_settled
 from trainyard.model.speed import Sensitivity, SpeedModel
 from trainyard.state.bars import Bars
 from trainyard.state.lifecycle import WITH_PROCESSES, State
@@ -37,12 +40,23 @@ def turn(yard: Works, now: float) -> None:
                 _make_way(yard, record, now, f"its node is reserved ({reservation.name})")
     for node in {node for r in gone for node in r.nodes} | {node for r in kept for node in r.nodes}:
         _set_closed(yard, node, _is_closed(yard, node, now))
-    yard.view.bars = bars_of(yard)
-    if yard.view.bars is not None and not isinstance(yard.free, PartlyClosed):
-        yard.free = yard.view.free = PartlyClosed.like(yard.free)
-    yard.view.node_events += 1
-    for at in [t for r in yard.conditions.reservations.values() for t in (r.from_s, r.to_s) if t > now]:
-        yard.timers.at(at)
+    view, before = yard.view, yard.view.bars
+    view.bars = bars_of(yard)
+    if view.bars is not None and not isinstance(yard.free, PartlyClosed):
+        yard.free = view.free = PartlyClosed.like(yard.free)
+    view.node_events += 1
+    if view.bars is not None or before is not None:
+        view.freed += 1  # others may start there than before
+    turns = [t for r in yard.conditions.reservations.values() for t in (r.from_s, r.to_s) if t > now]
+    yard.timers.at(min(turns, default=inf))
+
+
+def reserve(yard: Works, wishes: tuple[Reservation, ...], now: float) -> None:
+    """Keep the reservations of a cluster file from now on; later only the conditions know of them."""
+    yard.cluster = yard.nodes.cluster = replace(yard.cluster, reservations=())
+    made = all_settled(wishes, yard.cluster.nodes)
+    yard.conditions.reservations = {reservation.name: reservation for reservation in made}
+    turn(yard, now)
 
 
 def _is_closed(yard: Works, node: str, now: float) -> bool:
@@ -56,9 +70,9 @@ def _is_closed(yard: Works, node: str, now: float) -> bool:
 
 def bars_of(yard: Works) -> Bars | None:
     """Return who may not start where, if there are reservations."""
-    index = yard.nodes.index
-    masks = [(r, sum(1 << index[node] for node in r.nodes)) for r in yard.conditions.reservations.values()]
-    return Bars([(r.from_s, r.to_s, r.tenant, mask) for r, mask in masks]) if masks else None
+    index, made = yard.nodes.index, tuple(yard.conditions.reservations.values())
+    masks = [(r, sum(1 << index[node] for node in r.nodes)) for r in made]
+    return Bars([(r.from_s, r.to_s, r.tenant, mask) for r, mask in masks], made) if masks else None
 
 
 def _on(yard: Works, nodes: tuple[str, ...]) -> Iterator[Record]:

@@ -38,6 +38,8 @@ def start_admitted(policy: Stages, draft: Draft) -> None:
                 draft.why[job.job_id] = Refusal("delay", c.needs, head=head.first.record.job_id)
         else:
             found_no_place(policy, draft, c.record)
+            if draft.barred(policy.place.find, request):
+                continue  # it only waits for the end of a reservation
             if fill == "strict":
                 return
             if fill == "easy" and head is None:

@@ -139,7 +139,7 @@ class Realisation:
         """A job that found no place, and waiting ones that ask for the same: they would find none either."""
         job, wanted, type_ = self.table.jobs[row], self.table.column(C.GPUS), self.table.column(C.TYPE)
         alike: Mask = np.zeros(wanted.size, dtype=np.bool_)
-        if self.policy.size.whole_gangs and not job.particular:
+        if self.policy.size.whole_gangs and not job.particular and self.snapshot.bars is None:
             alike = (wanted == wanted[row]) & (type_ == type_[row]) & (self.selection.given == 0)
             if not self.policy.tune.by_gpus:
                 content = job.content

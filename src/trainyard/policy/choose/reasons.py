@@ -18,10 +18,13 @@ def found_no_place(policy: Stages, draft: Draft, record: Record) -> None:
 
 
 def _no_place(policy: Stages, draft: Draft, record: Record) -> Refusal:
+    needs, free = _needs(policy, record), _free(draft, record.type_index)
     particular = record.job.particular or not policy.tune.by_gpus
     said = "with the CPUs and memory that it needs" if particular else "where it could use them"
-    free = _free(draft, record.type_index)
-    return Refusal("place", _needs(policy, record), record.job.gpu_type, free, said=said)
+    request = policy.tune.request(draft.view, record.job, needs, record.type_index)
+    if draft.barred(policy.place.find, request):
+        said = "where no reservation keeps them for others"
+    return Refusal("place", needs, record.job.gpu_type, free, said=said)
 
 
 def given_nothing(policy: Stages, draft: Draft, ranked: Ints, shapes: Shapes) -> None:

@@ -45,7 +45,12 @@ def start_waiting(policy: Stages, draft: Draft) -> None:
     if fill == "greedy":
         _fill(policy, draft, order.rank(snapshot), None, left)
         return
-    find, request, try_ = policy.place.find, policy.tune.request, draft.try_  # looked up once for all
+    find, request, try_, passed = (
+        policy.place.find,
+        policy.tune.request,
+        draft.try_,
+        0,
+    )  # looked up once for all
     stuck, freed = snapshot.caches.get((policy.place, policy.tune), NOBODY)
     for record in order.heads(snapshot):
         if record is stuck and fill == "strict" and freed == snapshot.freed:
@@ -53,8 +58,11 @@ def start_waiting(policy: Stages, draft: Draft) -> None:
         gpus = record.gpus
         if gpus > left or try_(find, request(snapshot, record.job, gpus, record.type_index)) is None:
             found_no_place(policy, draft, record)
+            if snapshot.bars is not None and draft.barred(find, request_of(policy, snapshot, record)):
+                passed += 1  # it only waits for the end of a reservation
+                continue
             if fill == "easy":
-                _fill(policy, draft, order.rank(snapshot)[len(draft.changes) + 1 :], record, left)
+                _fill(policy, draft, order.rank(snapshot)[len(draft.changes) + passed + 1 :], record, left)
             elif not draft.changes:
                 snapshot.caches[policy.place, policy.tune] = record, snapshot.freed
             break
@@ -74,7 +82,7 @@ def _fill(policy: Stages, draft: Draft, rows: Ints, head: Record | None, left: i
     for row in rows.tolist():
         record = table.records[row]
         request = request_of(policy, draft.view, record)
-        if (asked := request[1:]) in hopeless and draft.why is None:
+        if (asked := request[1:]) in hopeless and draft.why is None and draft.view.bars is None:
             continue
         found = draft.try_(policy.place.find, request) if record.gpus <= left else None
         if found is None:
