@@ -10,6 +10,7 @@ import pytest
 from trainyard.api import known_models
 from trainyard.core.events import DecisionDue, JobSubmitted
 from trainyard.core.instructions import DecideAt, Start, Stop
+from trainyard.core.real.due import fire
 from trainyard.core.restore import answer, restore
 from trainyard.core.saving import snapshot_record
 from trainyard.core.twins import fork, state_of, yard_of
@@ -185,7 +186,7 @@ def test_nodes_of_other_names_are_kept_under_their_names_in_the_file(tmp_path):
 def test_whoever_holds_reserved_gpus_in_a_plan_of_ones_own_is_refused():
     yard = Yard(KEPT, lambda _: None)
     yard.submit(0.0, JOBS[0])
-    yard.timers.fire(yard, 250.0)
+    fire(yard, 250.0)
     yard.view.now_s = 250.0
     record = yard.records["a"]
     for node in ("GPU-0", "GPU-1"):

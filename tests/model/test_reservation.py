@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from conftest import complaint
 from trainyard.model.cluster import Node
-from trainyard.model.reservation import Reservation, settled
+from trainyard.model.reservation import Reservation
+from trainyard.model.reserving import settled
 
 NODES = [
     Node(name, kind, gpus, 8.0, 64.0)

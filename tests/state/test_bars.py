@@ -11,7 +11,7 @@ from trainyard.model.terms import Terms
 from trainyard.state.bars import Bars
 from trainyard.state.record import Record
 
-BARS = Bars([(100.0, 200.0, "t", 0b01), (150.0, inf, "", 0b10)])
+BARS = Bars([(100.0, 200.0, "t", 0b01), (150.0, inf, "", 0b10)], ())
 
 
 def record(**more):

@@ -16,18 +16,21 @@ class Timers:
     def __init__(self) -> None:
         self.due_s = inf  # the next moment
         self._heap: list[tuple[float, str]] = []
+        self._there: set[tuple[float, str]] = set()  # the same, to ask for nothing twice
 
     def at(self, time_s: float, job_id: str = "") -> None:
         """Look then."""
-        if time_s < inf:
+        if time_s < inf and (time_s, job_id) not in self._there:
+            self._there.add((time_s, job_id))
             heappush(self._heap, (time_s, job_id))
             self.due_s = self._heap[0][0]
 
     def pop(self) -> str:
         """Take out what is due next; return the job that it is about."""
-        job_id = heappop(self._heap)[1]
+        entry = heappop(self._heap)
+        self._there.remove(entry)
         self.due_s = self._heap[0][0] if self._heap else inf
-        return job_id
+        return entry[1]
 
     def entries(self) -> list[tuple[float, str]]:
         """Return all moments with the jobs that they are about, in order."""
@@ -36,6 +39,7 @@ class Timers:
     def restore(self, entries: list[tuple[float, str]]) -> None:
         """Begin with these."""
         self._heap = sorted(entries)
+        self._there = set(self._heap)
         self.due_s = self._heap[0][0] if self._heap else inf
 
     def copy(self) -> Timers:
