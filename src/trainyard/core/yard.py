@@ -245,18 +245,17 @@ class Yard(Listener):
             step = self.story.step(before, state, "all work done" if state is DONE else cause)
         record.state, record.start = state, -1
         self.story.append((now, job_id, step, None))
-        if record.row < 0:
-            del self.parked[job_id]
-        elif job_id in self.target:
+        if job_id in self.target:
             self.untarget(record, now)
-        else:
+        elif record.row >= 0:
             self.waiting.remove(record)
-        if before is STOPPING or before is KILLING:
-            self.vacate(record)
-        elif before is RUNNING:
-            record.occupies = None
-            if self.seats is not None:
-                self.seats.give_back(job_id)
+        else:
+            del self.parked[job_id]
+        if before is not RUNNING:
+            if before is STOPPING or before is KILLING:
+                self.vacate(record)
+        elif self.seats is not None:
+            self.seats.give_back(job_id)
         table, lived = self.table, now - record.arrival_s
         if now != self._met_at:
             self.meet(now)
@@ -301,7 +300,8 @@ class Yard(Listener):
     def decide(self, now: float) -> None:
         """3. Ask the policy for a plan and make it the target."""
         snapshot, timers = self.view, self.timers
-        if timers.due_s <= now:
+        due_s = timers.due_s
+        if due_s <= now:
             fire(self, now)
         if now != self._met_at:
             self.meet(now)
@@ -317,8 +317,8 @@ class Yard(Listener):
             self.story.pack()
         if notes:
             snapshot.said = notes
-        self._wake_s = wake_s if wake_s > now else inf
-        if self._wake_s != self._said_s or timers.due_s < inf:
+        if wake_s != self._wake_s or due_s < inf or timers.due_s < inf:
+            self._wake_s = wake_s if wake_s > now else inf
             self.say_when()
 
     def look_again(self, now: float) -> None:

@@ -58,7 +58,7 @@ def await_others(yard: Works, record: Record, now: float) -> None:
 
 def tell_of_end(yard: Works, record: Record, now: float) -> None:
     """A job ended: remember it, and tell those that waited for it."""
-    over = yard.over
+    over, record.occupies = yard.over, None
     over.remember(record)
     over.ended.append(record)
     if len(over.ended) > 1:
