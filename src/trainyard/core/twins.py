@@ -43,7 +43,7 @@ COUNTS = (
     "_met_at",
     "_runs",
     "_said_s",
-    "_seq",
+    "seq",
     "_special",
     "_wake_s",
 )

@@ -107,7 +107,7 @@ class Yard(Listener):
         self.refused = 0  # plans
         self.counted: dict[str, int] = {}  # GPUs that count as there, of nodes with less than all
         self.decider = decide
-        self._seq = 0
+        self.seq = 0  # number of the job that came last
         self._met = 0.0  # integral of the number of active jobs over time, up to `_met_at`
         self._met_at = 0.0
         self.all_gpus = cluster.gpus
@@ -162,7 +162,7 @@ class Yard(Listener):
 
     def adopt(self, record: Record, allocation: Allocation | None, seen: Mapping[str, Any]) -> None:
         """Take in a job in the middle of its life, with what it holds and what was seen of it."""
-        self._seq = max(self._seq, record.seq)
+        self.seq = max(self.seq, record.seq)
         self.table.add(record)
         record.seen = restored(seen)
         if allocation is None:
@@ -206,7 +206,7 @@ class Yard(Listener):
             raise TrainyardError(f"job {job_id} is active already")
         if now != self._met_at:
             self.meet(now)
-        self._seq = seq = self._seq + 1
+        self.seq = seq = self.seq + 1
         type_index = self.nodes.type_index[job.gpu_type] if job.gpu_type else -1
         record = Record(job, seq, type_index, self.speed.work(job), now, self._met)
         if not record.total:  # nobody told its length

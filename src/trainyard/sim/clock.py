@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from operator import attrgetter
 from time import perf_counter
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from trainyard.core.instructions import DECIDE_AT, ENDED, FENCE, KILL, RETUNE, STOP, ended
+from trainyard.core.progress import note_checkpoint, settle
 from trainyard.core.real.due import fire
 from trainyard.core.real.leaving import gone
 from trainyard.core.watcher import Watcher
@@ -31,8 +32,9 @@ from trainyard.sim.impossible import why_never
 from trainyard.sim.length import FailureCount, check_length
 from trainyard.sim.recorder import Recorder, TimedPolicy
 from trainyard.sim.result import Result
-from trainyard.sim.truth import Truth, hidden, require_work
+from trainyard.sim.truth import Named, Truth, hidden, require_work
 from trainyard.state.lifecycle import State
+from trainyard.state.queue import by_seq
 from trainyard.state.record import Record
 
 # At equal times: completions free room, nodes come and go, jobs arrive, and then the policy is asked.
@@ -80,7 +82,7 @@ class Simulator:
         )
         require_work(self.jobs)
         unknown = self.rules.unknown_durations
-        self._truth = Truth(self.jobs, self.yard.speed) if unknown else None
+        self._truth: Truth | None = Truth(self.jobs, self.yard.speed) if unknown else None
         self._shown = [hidden(job) for job in self.jobs] if unknown else self.jobs  # what the core is told
         if not unknown:
             self.yard.lengths.history = None
@@ -104,6 +106,53 @@ class Simulator:
         for at in sorted({t for r in cluster.reservations for t in (r.from_s, r.to_s)}):
             self._push(at, NODE, None)
         self._moments = self._steps()
+
+    @classmethod
+    def resume(
+        cls,
+        yard: Yard,
+        policy: Policy,
+        now_s: float,
+        arrivals: Sequence[Job] = (),
+        truth: Mapping[str, float] | None = None,
+    ) -> Simulator:
+        """Go on from a moment of a yard, which is taken over (fork it to keep it), with jobs still to come.
+
+        `truth` is the samples of jobs in all, where these are not as the yard believes. What was told to stop
+        or to end is gone at once.
+        """
+        self = cls(yard.cluster, arrivals, policy, yard.rules)
+        active = sorted((*yard.table.records, *yard.parked.values()), key=by_seq)
+        self.yard, self.now_s, yard.decider = yard, now_s, self._timed.decide
+        self._truth = Named(truth or {})
+        self._shown = self.jobs = [*(record.job for record in active), *self.jobs]
+        self._arrivals[:0] = [record.arrival_s for record in active]
+        self._next_arrival = len(active)
+        come = range(len(active), len(self.jobs))
+        self._recorder.places = {record.seq: i for i, record in enumerate(active)} | {
+            yard.seq + 1 + k: i for k, i in enumerate(come)
+        }
+        self._take_up(active)
+        self._moments = self._steps()
+        return self
+
+    def _take_up(self, active: Sequence[Record]) -> None:
+        """Go on with what runs, see the end of what leaves, and ask the policy at once."""
+        yard, at, self.yard.out = self.yard, self.now_s, []
+        for record in active:
+            if record.state in (State.STOPPING, State.KILLING):
+                gone(yard, record, at, "gone when the simulation began")
+            elif record.state is State.RUNNING:
+                note_checkpoint(record, at)
+                settle(record, at)
+                yard.note(record)
+                assert self._truth is not None
+                self._pushed += 1
+                finish_s = max(self._truth.finish_s(record), at)
+                heappush(self._heap, (finish_s, FINISH, self._pushed, record, record.start))
+        self._carry_out()
+        self._wake += 1
+        self._push(at, WAKE, None, self._wake)
 
     def run(self) -> Result:
         """Simulate until every job is done, or until the given time."""
@@ -283,7 +332,10 @@ class Simulator:
                 if self._round_s is None and do[2] < math.inf:
                     self._push(do[2], WAKE, None, self._wake)
             elif what == STOP:
-                stopped.append(record)
+                if record.trouble is None or record.trouble.ending is None:
+                    stopped.append(record)
+                else:  # it was told to stop by more than a plan
+                    gone(yard, record, self.now_s, "stopped and saved")
         if stopped:
             yard.stopped(self.now_s, stopped)
             self._void += len(stopped)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from time import perf_counter
 
@@ -83,6 +83,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self.ended = 0  # jobs
+        self.places: Mapping[int, int] | None = None  # by number of submission; None: one after the other
         self.levels = Columns(4)
         self._told = Columns(9)
         self._tell = self._told.extend
@@ -109,7 +110,14 @@ class Recorder:
     def finishes(self) -> tuple[Floats, Ints]:
         """Return when jobs ended, and their places in the order of submission."""
         rows = self._told.rows()
-        return rows[:, 2], rows[:, 0].astype(np.int64) - 1
+        return rows[:, 2], self._places(rows)
+
+    def _places(self, rows: Floats) -> Ints:
+        """Places of jobs among all, by what was told of them."""
+        seqs = rows[:, 0].astype(np.int64)
+        if self.places is None:
+            return seqs - 1
+        return np.array([self.places[seq] for seq in seqs.tolist()], dtype=np.int64)
 
     def timeline(self) -> Timeline:
         """Return the levels as arrays."""
@@ -123,7 +131,7 @@ class Recorder:
         told[4:] = 0.0
         told[7] = NOT_OVER
         rows = self._told.rows()
-        told[:, rows[:, 0].astype(np.int64) - 1] = rows[:, 1:].T
+        told[:, self._places(rows)] = rows[:, 1:].T
         start_s, finish_s, ideal_s, fair_s, gpu_s, restarts, preemptions, ends = told
         return Outcomes(
             [job.job_id for job in jobs],
