@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainyard.core import story as module
-from trainyard.core.story import ALL_DONE, ARRIVED, RESUMED, Change, Story
+from trainyard.core.story import ALL_DONE, ARRIVED, RESUMED, STARTED, Change, Story
 from trainyard.errors import TrainyardError
 from trainyard.model.allocation import Allocation, Share
 from trainyard.sim.segments import Segment, segments
@@ -179,3 +179,28 @@ def test_a_copy_of_a_story_goes_on_by_itself(twin_of, monkeypatch):
     tell(story, ROWS[5])
     assert list(twin) == [Change(*row) for row in [*ROWS[:5], ROWS[7]]]
     assert list(story) == [Change(*row) for row in ROWS[:6]]
+
+
+@pytest.mark.interpreted
+def test_a_sink_takes_what_is_older(monkeypatch):
+    monkeypatch.setattr(module, "BLOCK", 3)
+    told = []
+    story, whole = Story(told.extend), Story()
+    for k in range(10):
+        for each in (story, whole):
+            step = each.step(S.RUNNING, S.WAITING, f"node n{k} failed")
+            each.append((float(k), f"j{k % 2}", step, None))
+            each.pack()
+    assert told + list(story) == list(whole)
+    assert len(list(story)) == 1
+    assert [change.time_s for change in story.of("j1")] == [9.0]
+
+
+@pytest.mark.interpreted
+def test_what_happened_to_one_job_is_found_in_any_block(monkeypatch):
+    monkeypatch.setattr(module, "BLOCK", 4)
+    story = Story()
+    for k in range(30):
+        story.append((float(k), f"j{k % 7}", STARTED, None))
+        story.pack()
+        assert [c.time_s for c in story.of("j3")] == [float(t) for t in range(3, k + 1, 7)]

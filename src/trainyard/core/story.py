@@ -58,12 +58,17 @@ class _Block(NamedTuple):
 
 
 class Story:
-    """An append-only log of changes. There are millions, too many for objects: they are packed in columns."""
+    """An append-only log of changes. There are millions, too many for objects: they are packed in columns.
 
-    __slots__ = ("_blocks", "_cells", "_numbers", "_steps", "append")
+    With a `sink` older changes are handed to it and forgotten here, so that the story stays short.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_blocks", "_cells", "_index", "_numbers", "_steps", "append", "sink")
+
+    def __init__(self, sink: Callable[[list[Change]], None] | None = None) -> None:
+        self.sink = sink
         self._blocks: list[_Block] = []
+        self._index: list[dict[str, list[int]]] = []  # of each block, made when first asked for: job -> rows
         self._cells: list[Any] = []  # of the latest rows, one cell after the other
         self._steps = OFTEN.copy()
         self._numbers = {steps: number for number, steps in enumerate(OFTEN)}
@@ -83,7 +88,14 @@ class Story:
 
     def pack(self) -> None:
         """Pack the latest rows if there are many."""
-        if len(self._cells) >= WIDTH * BLOCK:
+        if len(self._cells) < WIDTH * BLOCK:
+            return
+        if self.sink is not None:
+            self.sink(list(self))
+            self._cells.clear()
+            del self._steps[len(OFTEN) :]  # nothing that is left has such a number
+            self._numbers = {steps: number for number, steps in enumerate(OFTEN)}
+        else:
             time_s, job_id, step, allocation = (self._cells[at::WIDTH] for at in range(WIDTH))
             self._blocks.append(_Block(array("d", time_s), job_id, array("I", step), allocation))
             self._cells.clear()
@@ -98,7 +110,18 @@ class Story:
 
     def of(self, job_id: str) -> list[Change]:
         """Return everything that happened to one job, in order."""
-        return list(self._changes(row for row in self._rows() if row[1] == job_id))
+        return list(self._changes(self._rows_of(job_id)))
+
+    def _rows_of(self, job_id: str) -> Iterator[Row]:
+        for block in self._blocks[len(self._index) :]:
+            rows: dict[str, list[int]] = {}
+            for at, name in enumerate(block.job_id):
+                rows.setdefault(name, []).append(at)
+            self._index.append(rows)
+        for block, rows in zip(self._blocks, self._index, strict=True):
+            for at in rows.get(job_id, ()):
+                yield block.time_s[at], job_id, block.step[at], block.allocation[at]
+        yield from (row for row in zip(*[iter(self._cells)] * WIDTH, strict=True) if row[1] == job_id)
 
     def _changes(self, rows: Iterator[Row]) -> Iterator[Change]:
         for time_s, job_id, number, allocation in rows:
