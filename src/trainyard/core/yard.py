@@ -299,9 +299,8 @@ class Yard(Listener):
 
     def decide(self, now: float) -> None:
         """3. Ask the policy for a plan and make it the target."""
-        snapshot, timers = self.view, self.timers
-        due_s = timers.due_s
-        if due_s <= now:
+        snapshot = self.view
+        if self.timers.due_s <= now:
             fire(self, now)
         if now != self._met_at:
             self.meet(now)
@@ -317,7 +316,7 @@ class Yard(Listener):
             self.story.pack()
         if notes:
             snapshot.said = notes
-        if wake_s != self._wake_s or due_s < inf or timers.due_s < inf:
+        if wake_s != self._wake_s or self._said_s != self._wake_s:
             self._wake_s = wake_s if wake_s > now else inf
             self.say_when()
 

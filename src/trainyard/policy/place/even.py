@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from trainyard.model.allocation import Allocation, Share
 from trainyard.model.cluster import NodeTable
+from trainyard.model.tolerance import CPUS_GB
 from trainyard.policy.place.fit import by_type, worker_shares
 from trainyard.policy.place.pack import Pack
 from trainyard.policy.place.servers import with_servers
@@ -30,7 +31,10 @@ class Even(Place):
 
 def _even(request: Request, usable: Levels, free: Room, nodes: NodeTable) -> list[Share] | None:
     """Split over the fewest of the nodes with most room such that everything fits where its workers are."""
-    room = sorted(counts_of(usable).items(), key=lambda part: (-part[1], -free.cpus[part[0]], part[0]))
+    # Sums of equal shares differ by rounding: that must not decide.
+    room = sorted(
+        counts_of(usable).items(), key=lambda part: (-part[1], -round(free.cpus[part[0]] / CPUS_GB), part[0])
+    )
     if not room:
         return None
     for count in range(-(-request.gpus // room[0][1]), min(len(room), request.gpus) + 1):
