@@ -253,7 +253,7 @@ def test_every_column_is_read(tmp_path):
             "s.csv, line 2, field cpus: 0 is too small; it must be a number above 0",
         ),
         (f"{HEADER}\n1,2,3,4\n1,2,3,1e300\n", [], "s.csv, line 3, field samples_per_s: 1e300 is too large"),
-        (f"{HEADER}\n1,1e-300,3,4\n", [], "s.csv, line 2, field cpus: 1e-300 is too small; it must be a"),
+        (
             f"{HEADER}\n1,1e-300,3,4\n",
             [],
             "s.csv, line 2, field cpus: 1e-300 is too small; it must be a number",
