@@ -31,13 +31,11 @@ from typing import Any
 from workloads import write_clusters, write_failures, write_jobs
 
 ROOT = Path(__file__).resolve().parents[1]
-AGAINST = "ee9969a"
+AGAINST = "f43d683"
 START = "from trainyard.cli.main import run; run()"
 
 # Runs that differ on purpose: name -> why.
 EXPECTED: dict[str, str] = {
-    "rings/las+doubling(mode=explore,explore_s=60)+tune": "the first trial ends in time",
-    "rings/srtf+optimus(mode=learn)": "speeds are fitted to all that was seen so far",
     "typed/gavel": "no turn is shorter than ten restarts",
     "typed/hadar": "no turn is shorter than ten restarts",
     "servers/srtf+smd": "who has waited too long is admitted first",
