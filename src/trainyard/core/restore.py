@@ -12,7 +12,7 @@ from trainyard.core.instructions import Instruction, Retune, Start, Stop, as_obj
 from trainyard.core.lengths import set_total
 from trainyard.core.real.nodes import reserve
 from trainyard.core.yard import Yard
-from trainyard.errors import InputError
+from trainyard.errors import InputError, PlanError
 from trainyard.files.snapshot import SnapshotJob, SnapshotSpec
 from trainyard.model.allocation import Allocation, Plan
 from trainyard.model.tolerance import ROUGH_PART
@@ -74,7 +74,10 @@ def _submit(yard: Yard, spec: SnapshotSpec, arrived: list[SnapshotJob]) -> None:
         _set_progress(yard, entry)
         if yard.usage is not None:
             yard.usage.change(entry.job, spec.now_s, 0, entry.attained_gpu_s)
-    yard.decide(spec.now_s)
+    try:
+        yard.decide(spec.now_s)
+    except PlanError as error:
+        raise InputError(f"the jobs hold what they cannot have: {error}") from None
     yard.out = []
     yard.view.decided_s = -inf  # that one was not a policy's
     for job_id in yard.target:

@@ -77,10 +77,22 @@ class Draft:
         return self._find_allowed(view.bars, find, request, room)
 
     def _find_allowed(self, bars: Bars, find: Find, request: Request, room: Room) -> Allocation | None:
-        """Look only at nodes that are not reserved for others."""
+        """Look only at nodes that are not reserved for others, now or before the job would be off them."""
+        view, record = self.view, self.view.table.of[request.job.job_id]
+        mask = bars.of(record, view.now_s, 0.0)
+        while True:
+            found = self._find_beside(mask, find, request, room)
+            if found is None or record.job.preemptible or not view.speed.rate(record.job, found) > 0:
+                return found
+            shut = bars.of(record, view.now_s, view.runs_s(record, found))
+            if not any(shut >> view.nodes.index[share.node] & 1 for share in found.shares):
+                return found
+            mask |= shut
+
+    def _find_beside(self, mask: int, find: Find, request: Request, room: Room) -> Allocation | None:
+        """Look only at other nodes than these."""
         view, closed = self.view, list[int]()
         assert isinstance(room, PartlyClosed)  # a yard with reservations has such a room
-        mask = bars.of(view.table.of[request.job.job_id], view.now_s)
         while mask:
             i = first(mask)
             mask &= mask - 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from operator import attrgetter
@@ -90,6 +91,7 @@ class Simulator:
         self._round_s = self.rules.round_s
         self._failures = iter(failures)
         self._failed = FailureCount()
+        self._outages: Counter[str] = Counter()  # failures of a node that are not repaired yet
         self._progress = progress
         self._watcher = watcher
         self._heap: list[Entry] = [NEVER]
@@ -283,11 +285,14 @@ class Simulator:
         elif isinstance(who, Failure):
             self._push_failure()
             self._failed.tell(self._recorder.ended)
+            self._outages[who.node] += 1
             if who.node not in self.yard.conditions.down:
                 self.yard.node_failed(at, who.node)
                 self._end_at_once(at)
-        elif who in self.yard.conditions.down:
-            self.yard.node_repaired(at, who)
+        else:
+            self._outages[who] -= 1
+            if not self._outages[who]:  # it may have failed once more meanwhile
+                self.yard.node_repaired(at, who)
 
     def _end_at_once(self, at: float) -> None:
         """Kills take no time here, nor do stops for a reservation."""

@@ -75,7 +75,7 @@ class Snapshot:
 
     def intrudes(self, record: Record, after: Allocation) -> str:
         """Return a node that a job may not begin to use, but would; "" if there is none."""
-        shut = self.shut_to(record)
+        shut = self.shut_to(record, after)
         if shut:
             before = self.target.get(record.job_id)
             index, had = self.nodes.index, {} if before is None else dict(before.workers)
@@ -84,9 +84,18 @@ class Snapshot:
                     return node
         return ""
 
-    def shut_to(self, record: Record) -> int:
-        """Return the nodes, as a bit mask, that a job may not begin to use."""
-        mask = 0 if self.bars is None else self.bars.of(record, self.now_s)
+    def runs_s(self, record: Record, after: Allocation) -> float:
+        """Seconds from now until a job that starts with this is over; without end if nobody knows."""
+        if record.length is not None and not record.length.known:
+            return inf
+        first = record.first_start_s is None
+        cost_s = self.rules.start_s if first else self.restart_cost(record.job)
+        return cost_s + record.remaining_at(self.now_s) / (self.speed.rate(record.job, after) * record.pace)
+
+    def shut_to(self, record: Record, after: Allocation) -> int:
+        """Return the nodes, as a bit mask, that a job may not begin to use, if it is given this."""
+        runs_s = 0.0 if self.bars is None or record.job.preemptible else self.runs_s(record, after)
+        mask = 0 if self.bars is None else self.bars.of(record, self.now_s, runs_s)
         if isinstance(self.free, PartlyClosed):
             for i in self.free.closed:
                 mask |= 1 << i
