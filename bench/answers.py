@@ -37,6 +37,7 @@ START = "from trainyard.cli.main import run; run()"
 # Runs that differ on purpose: name -> why.
 EXPECTED: dict[str, str] = {
     "typed/gavel": "no turn is shorter than ten restarts",
+    "typed/gavel(objective=ftf,round_s=600)": "rounds go by the last decision",
     "typed/hadar": "no turn is shorter than ten restarts",
     "servers/srtf+smd": "who has waited too long is admitted first",
     "servers/smd(solver=milp,utility=step,charge=used)+spread": "who has waited too long is admitted first",

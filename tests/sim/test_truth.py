@@ -84,7 +84,7 @@ def test_who_never_asks_for_lengths_loses_nothing(policy):
 def test_fairness_is_measured_by_the_truth():
     jobs = [Job(f"j{i}", 0.0, 4, 100.0 * (i + 1)) for i in range(4)]
     known, guessed = (
-        api.simulate(uniform_cluster(1, 4), jobs, "fifo", unknown_durations=hide) for hide in (0, 1)
+        api.simulate(uniform_cluster(1, 4), jobs, "fifo", unknown_durations=hide) for hide in (False, True)
     )
     assert (
         guessed.outcomes.ideal_s.tolist() == known.outcomes.ideal_s.tolist() == [100.0, 200.0, 300.0, 400.0]

@@ -183,7 +183,6 @@ class Room:
 
 
 Amount = tuple[int, float, float]  # GPUs, CPUs and GB of memory
-NOTHING: Amount = (0, 0.0, 0.0)
 
 
 class PartlyClosed(Room):
@@ -217,14 +216,15 @@ class PartlyClosed(Room):
         """Hide what is free of a node."""
         if i not in self.closed:
             free = super().at(i)
-            super().restore(i, *NOTHING)
+            super().restore(i, 0, 0.0, 0.0)
             self.closed[i] = free
 
     def open(self, i: int) -> None:
         """Show again what is free of a node."""
         free = self.closed.pop(i, None)
         if free is not None:
-            super().restore(i, *free)
+            gpus, cpus, memory_gb = free
+            super().restore(i, gpus, cpus, memory_gb)
 
     def at(self, i: int) -> Amount:
         """GPUs, CPUs and GB that nobody holds of one node."""

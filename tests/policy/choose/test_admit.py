@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -25,6 +26,7 @@ def test_every_stage_is_run():
     assert names_in([*STAGED, *TYPED]) == set(ENTRIES)
 
 
+@pytest.mark.interpreted  # it looks into a yard's decisions
 @SOME
 @given(st.data())
 def test_limits_sizes_and_jobs_that_must_not_stop(data):
@@ -39,6 +41,7 @@ def test_limits_sizes_and_jobs_that_must_not_stop(data):
     assert result.summary()["completed"] == len(jobs)
 
 
+@pytest.mark.interpreted
 @SOME
 @given(st.data())
 def test_guarantees_and_priorities_come_first(data):
