@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from trainyard.api import known_models
-from trainyard.core.events import DecisionDue, JobSubmitted
+from trainyard.core.events import DecisionDue, JobSubmitted, NodeJoined, NodeLeft, ReservationMade
 from trainyard.core.instructions import DecideAt, Start, Stop
 from trainyard.core.real.due import fire
 from trainyard.core.restore import answer, restore
@@ -23,6 +23,7 @@ from trainyard.model.job import Job
 from trainyard.model.reservation import Reservation
 from trainyard.policy.grammar import parse_policy
 from trainyard.sim.clock import Simulator
+from trainyard.state.record import Record
 
 TWO = uniform_cluster(2, 4)
 WINDOWS = (
@@ -191,3 +192,11 @@ def test_whoever_holds_reserved_gpus_in_a_plan_of_ones_own_is_refused():
     record = yard.records["a"]
     for node in ("GPU-0", "GPU-1"):
         assert yard.view.intrudes(record, Allocation((Share(node, 4, 0, 12.0, 250.0),))) == node
+
+
+def test_a_reservation_holds_for_whatever_has_the_name_of_the_node():
+    yard = Yard(uniform_cluster(2, 4), parse_policy("fifo").decide)
+    yard.handle(ReservationMade(0.0, Reservation("r", 0.0, 100.0, nodes=("GPU-1",), tenant="t")))
+    yard.handle(NodeLeft(1.0, "GPU-1"))
+    yard.handle(NodeJoined(2.0, Node("GPU-1", "GPU", 8, 24.0, 500.0)))
+    assert yard.view.bars.of(Record(JOBS[0], 1, -1, (1.0, 1.0, 1.0), 0.0, 0.0), 3.0) == 0b100

@@ -203,6 +203,8 @@ def join(yard: Works, node: Node, now: float) -> None:
         conditions.closed.discard(node.node_id)
         _append(yard, node)
     yard.all_gpus = sum(n.gpus for n in yard.cluster.nodes if n.node_id not in conditions.away)
+    if conditions.reservations:
+        turn(yard, now)  # one of this name may be another node now
     reopen(yard, node.node_id, now)
 
 
