@@ -254,3 +254,12 @@ def test_a_job_that_told_its_length_and_was_tried_again_knows_it_as_it_was_submi
     r.tell(JobFailed(30.0, "a", "exit"))
     r.tell(JobRetried(50.0, "a"))
     assert (r.record().total, r.record().remaining) == (400.0, 300.0)
+
+
+def test_who_saves_nothing_again_and_again_gets_more_time_to_stop():
+    r, told = Real(real("a")), []
+    for k in range(6):
+        r.decide(10.0 * k, a=on(n0=4))
+        told += [i.patience for i in r.decide(10.0 * k + 5.0, a=None)]
+        r.stopped(10.0 * k + 6.0, "a", saved=k == 4)
+    assert told == [1.0, 1.0, 1.0, 2.0, 4.0, 1.0]

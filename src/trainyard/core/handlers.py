@@ -246,8 +246,7 @@ def _changed(yard: Works, event: JobChanged, now: float) -> None:
     if record.state is S.RUNNING:
         wind_up(yard, record, now, S.WAITING, "its size limits changed", "stop")
     else:
-        yard.untarget(record, now)
-        yard.waiting.add(record)
+        yard.take_back(record, now)
 
 
 def _retried(yard: Works, event: JobRetried, now: float) -> None:

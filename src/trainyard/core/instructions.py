@@ -58,10 +58,11 @@ class Retune:
 
 @dataclass(slots=True)
 class Stop:
-    """Checkpoint and stop the job, then report JobStopped."""
+    """Checkpoint and stop the job, then report JobStopped; it may take `patience` times its usual grace."""
 
     job_id: str
     attempt: int = field(default=0, compare=False)
+    patience: float = 1.0
 
 
 @dataclass(slots=True)
@@ -151,10 +152,14 @@ def _retune(record: Record, allocation: Allocation, rate: float, end_s: float) -
     return Retune(record.job_id, allocation, rate, end_s, record.attempt)
 
 
+def _stop(record: Record) -> Stop:
+    return Stop(record.job_id, record.attempt, 1.0 if record.trouble is None else record.trouble.patience)
+
+
 MAKERS: Final[dict[int, Callable[..., Instruction]]] = {
     START: _start,
     RETUNE: _retune,
-    STOP: lambda record: Stop(record.job_id, record.attempt),
+    STOP: _stop,
     KILL: lambda record: Kill(record.job_id, record.attempt),
     DECIDE_AT: lambda _, at: DecideAt(at),
     ENDED: ended,

@@ -422,6 +422,11 @@ class Yard(Listener):
                 if share[0] in self.conditions.closed:
                     count_up(self, share[0])
 
+    def take_back(self, record: Record, now: float) -> None:
+        """Let a job that was given something wait again."""
+        self.untarget(record, now)
+        self.waiting.add(record)
+
     def _target(self, record: Record, allocation: Allocation, now: float) -> None:
         self.target[record.job_id] = allocation
         record.given = given = allocation.gpus

@@ -25,8 +25,7 @@ def wind_up(yard: Works, record: Record, now: float, ending: State, cause: str, 
     trouble.ending = ending
     if ending is S.WAITING and trouble.until_s <= now and record.row >= 0:
         if record.job_id in yard.target:
-            yard.untarget(record, now)
-            yard.waiting.add(record)
+            yard.take_back(record, now)
     else:
         park(yard, record, now)
     if way == "stop":
@@ -89,8 +88,7 @@ def failed(yard: Works, record: Record, now: float, kind: str, text: str, way: W
     ending = trouble.ending
     if ending is None or ending is S.WAITING:  # else it was settled before
         if record.job_id in yard.target:
-            yard.untarget(record, now)
-            yard.waiting.add(record)
+            yard.take_back(record, now)
         trouble.blame(kind, text)
         roll_back(record, now)
         ending = judge(record, kind, now)

@@ -90,8 +90,7 @@ def _touches(allocation: Allocation | None, among: frozenset[str]) -> bool:
 def _make_way(yard: Works, record: Record, now: float, cause: str) -> None:
     """Let a job that runs or was going to leave a place that others have from now on."""
     if record.job_id in yard.target and record.state is not State.RUNNING:
-        yard.untarget(record, now)
-        yard.waiting.add(record)
+        yard.take_back(record, now)
     elif record.state is State.RUNNING:
         wind_up(yard, record, now, State.WAITING, cause, "stop")
 
@@ -136,14 +135,12 @@ def fail(yard: Works, node: str, now: float, cause: str) -> None:
     lost = list(_on(yard, (node,)))
     for record in lost:
         if record.job_id in yard.target and record.state is State.WAITING:
-            yard.untarget(record, now)
-            yard.waiting.add(record)
+            yard.take_back(record, now)
     for record in lost:
         if record.state in (State.RUNNING, State.STOPPING) and _touches(record.occupies, frozenset((node,))):
             failed(yard, record, now, "node_lost", cause, "kill")
         elif record.job_id in yard.target and _touches(yard.target[record.job_id], frozenset((node,))):
-            yard.untarget(record, now)  # it was going to move there
-            yard.waiting.add(record)
+            yard.take_back(record, now)  # it was going to move there
     _set_closed(yard, node, True)
     if any(_touches(record.occupies, frozenset((node,))) for record in lost):
         yard.out.append((FENCE, None, node))
@@ -169,8 +166,7 @@ def drain(yard: Works, node: str, now: float) -> None:
     yard.conditions.drained.add(node)
     for record in [yard.records[job_id] for job_id in yard.pending]:
         if record.state is not State.RUNNING and _touches(yard.target[record.job_id], frozenset((node,))):
-            yard.untarget(record, now)
-            yard.waiting.add(record)
+            yard.take_back(record, now)
     reopen(yard, node, now)
 
 
@@ -262,8 +258,7 @@ def _give_up_one(yard: Works, node: str, now: float, cause: str) -> None:
     if record.state is State.RUNNING:
         failed(yard, record, now, "node_lost", cause, "kill")
     else:
-        yard.untarget(record, now)
-        yard.waiting.add(record)
+        yard.take_back(record, now)
 
 
 def mend_gpu(yard: Works, node: str, index: int, now: float) -> None:
