@@ -33,7 +33,7 @@ setup: $(STAMP)
 
 # A .venv without the stamp is completed, one with it is left alone until pyproject.toml changes.
 $(STAMP): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plots,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plots,postgres,dev]'
 	@touch $@
 
 $(BIN)/python:

@@ -12,6 +12,8 @@ from typing import Any
 from profile_cases import PROFILES
 from trainyard.core.events import (
     DecisionDue,
+    DecisionsPaused,
+    DecisionsResumed,
     Event,
     GpuFailed,
     GpuRepaired,
@@ -37,6 +39,7 @@ from trainyard.core.events import (
     ProgressReported,
     ReservationDropped,
     ReservationMade,
+    RulesChanged,
 )
 from trainyard.core.instructions import Ended, Fence, Ignored, Instruction, Kill, PlanRefused, Start, Stop
 from trainyard.core.real.ends import ENDS
@@ -82,6 +85,7 @@ SELDOM = (
     *("late", "twice", "lose", "fail_run", "gone", "cancel", "hold", "release", "change", "retry", "report"),
     *("node_fails", "node_back", "fence", "drain", "undrain", "join", "leave", "gpu_fails", "gpu_back"),
     *("reserve", "unreserve", "policy", "nobody", "start_confirmed"),
+    *("other_rules", "pause", "resume"),
 )
 KINDS = OFTEN * 3 + SELDOM
 POLICIES = ("fifo", "srtf", "las", "srtf+tune", "easy")
@@ -377,6 +381,26 @@ class Chaos:
         """Another policy decides, if it is known."""
         if number % 4 == 0:
             self.tell(PolicyChanged(self.now_s, (*POLICIES, "nonsense(")[number % 6]))
+
+    def other_rules(self, number: int) -> None:
+        """Other rules hold."""
+        values: tuple[dict[str, float | int | None], ...] = (
+            {"back_off_s": 1.0},
+            {"most_idle": 2, "most_starts": 2},
+            {"restart_s": 5.0, "round_s": 30.0},
+            {"restart_s": None, "round_s": None},
+        )
+        self.tell(RulesChanged(self.now_s, values[number % 4]))
+
+    def pause(self, number: int) -> None:
+        """Decisions are paused, and go on."""
+        self.tell(DecisionsPaused(self.now_s, stop=number % 2 == 0))
+        if number % 8:
+            self.resume(number)
+
+    def resume(self, _: int) -> None:
+        """Decisions go on."""
+        self.tell(DecisionsResumed(self.now_s))
 
     def nobody(self, number: int) -> None:
         """Something is said of nobody and nothing that is known."""

@@ -20,10 +20,12 @@ from trainyard.core.events import (
 from trainyard.core.instructions import Kill, Start
 from trainyard.core.real.ends import ENDS, Then, forgive, judge, kind_of
 from trainyard.model.job import Job
+from trainyard.model.rules import Rules
 from trainyard.model.terms import Terms
 from trainyard.state.lifecycle import State
 from trainyard.state.record import Record
 
+RULES = Rules()
 STOP, SAID = {"stop_asked": True}, {"stop_asked": True, "said_finished": True}
 
 
@@ -70,7 +72,7 @@ def record_of(terms):
 @pytest.mark.parametrize("kind", ["exit", "crash", "memory"])
 def test_counted_ends_take_one_retry_each(kind):
     record = record_of(Terms(retries=2))
-    assert [judge(record, kind, 0.0).value for _ in range(3)] == ["waiting", "waiting", "failed"]
+    assert [judge(record, kind, 0.0, RULES).value for _ in range(3)] == ["waiting", "waiting", "failed"]
     assert record.trouble.counted == 3
 
 
@@ -78,7 +80,7 @@ def test_the_wait_doubles_up_to_five_minutes():
     record = record_of(Terms(retries=9))
     waits = []
     for now in range(1000, 9000, 1000):
-        judge(record, "exit", float(now))
+        judge(record, "exit", float(now), RULES)
         waits.append(record.trouble.until_s - now)
     assert waits == [10.0, 20.0, 40.0, 80.0, 160.0, 300.0, 300.0, 300.0]
 
@@ -87,7 +89,7 @@ def test_the_wait_doubles_up_to_five_minutes():
 def test_the_fifth_idle_end_in_a_row_holds_the_job(kind):
     record = record_of(Terms())
     record.troubles().blame(kind, "why")
-    assert [judge(record, kind, 0.0).value for _ in range(5)] == ["waiting"] * 4 + ["held"]
+    assert [judge(record, kind, 0.0, RULES).value for _ in range(5)] == ["waiting"] * 4 + ["held"]
     assert (record.trouble.counted, record.trouble.until_s) == (0, 0.0)  # no retry, and no wait
     assert (record.trouble.code, record.trouble.text) == (
         "no_progress",
@@ -98,50 +100,50 @@ def test_the_fifth_idle_end_in_a_row_holds_the_job(kind):
 def test_progress_between_them_begins_the_count_anew():
     record = record_of(Terms())
     for _ in range(4):
-        judge(record, "killed", 0.0)
+        judge(record, "killed", 0.0, RULES)
     record.remaining -= 1.0
-    assert [judge(record, "killed", 0.0).value for _ in range(5)] == ["waiting"] * 4 + ["held"]
+    assert [judge(record, "killed", 0.0, RULES).value for _ in range(5)] == ["waiting"] * 4 + ["held"]
 
 
 def test_going_back_is_no_progress():
     record = record_of(Terms())
     record.remaining = 300.0
-    judge(record, "killed", 0.0)
+    judge(record, "killed", 0.0, RULES)
     record.remaining = 350.0
-    assert [judge(record, "killed", 0.0).value for _ in range(4)] == ["waiting"] * 3 + ["held"]
+    assert [judge(record, "killed", 0.0, RULES).value for _ in range(4)] == ["waiting"] * 3 + ["held"]
 
 
 def test_the_counters_do_not_meet():
     record = record_of(Terms(retries=1))
     for _ in range(4):
-        assert judge(record, "killed", 0.0) is State.WAITING
-    assert judge(record, "exit", 0.0) is State.WAITING
-    assert [judge(record, "start", 0.0).value for _ in range(3)] == ["waiting", "waiting", "failed"]
+        assert judge(record, "killed", 0.0, RULES) is State.WAITING
+    assert judge(record, "exit", 0.0, RULES) is State.WAITING
+    assert [judge(record, "start", 0.0, RULES).value for _ in range(3)] == ["waiting", "waiting", "failed"]
     trouble = record.trouble
     assert (trouble.idle, trouble.counted, trouble.failed_starts) == (4, 1, 3)
 
 
 @pytest.mark.parametrize("kind", ["cannot_start", "time_limit", "max_wait"])
 def test_what_trying_again_would_not_mend_is_final(kind):
-    assert judge(record_of(Terms(retries=9)), kind, 0.0) is State.FAILED
+    assert judge(record_of(Terms(retries=9)), kind, 0.0, RULES) is State.FAILED
 
 
 def test_a_job_of_a_trace_always_goes_on_but_for_its_own_errors():
     record = record_of(None)
-    assert {judge(record, "node_lost", 0.0) for _ in range(9)} == {State.WAITING}
-    assert judge(record, "exit", 0.0) is State.FAILED
+    assert {judge(record, "node_lost", 0.0, RULES) for _ in range(9)} == {State.WAITING}
+    assert judge(record, "exit", 0.0, RULES) is State.FAILED
 
 
 def test_forgiving_begins_all_counters_anew():
     record = record_of(Terms(retries=1))
     for kind in ("killed", "exit", "start"):
-        judge(record, kind, 0.0)
+        judge(record, kind, 0.0, RULES)
     record.trouble.unsaved = 2
     forgive(record)
     trouble = record.trouble
     assert (trouble.counted, trouble.idle, trouble.failed_starts, trouble.unsaved) == (0, 0, 0, 0)
     assert (trouble.until_s, trouble.code, trouble.text) == (0.0, "", "")
-    assert [judge(record, "killed", 0.0).value for _ in range(5)] == ["waiting"] * 4 + ["held"]
+    assert [judge(record, "killed", 0.0, RULES).value for _ in range(5)] == ["waiting"] * 4 + ["held"]
 
 
 # -- in a yard ---------------------------------------------------------------------------------------------

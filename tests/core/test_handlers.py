@@ -12,6 +12,8 @@ from real_cases import Real, on, real
 from trainyard.core.events import (
     CheckpointWritten,
     DecisionDue,
+    DecisionsPaused,
+    DecisionsResumed,
     Event,
     GpuFailed,
     GpuRepaired,
@@ -37,6 +39,7 @@ from trainyard.core.events import (
     ProgressReported,
     ReservationDropped,
     ReservationMade,
+    RulesChanged,
 )
 from trainyard.core.handlers import HANDLERS
 from trainyard.core.instructions import Ignored, PlanRefused, Start, Stop
@@ -45,6 +48,7 @@ from trainyard.model.cluster import Node
 from trainyard.model.job import Job
 from trainyard.model.profile import Input, Profile
 from trainyard.model.reservation import Reservation
+from trainyard.model.rules import Rules
 from trainyard.policy.grammar import parse_policy
 from trainyard.state.lifecycle import State
 
@@ -65,6 +69,7 @@ def reserved(**more):
     return ReservationMade(3.0, Reservation("r", **{"from_s": 5.0, "to_s": 9.0, **more}))
 
 
+UNKNOWN_RULE = "the rule 'back_off' cannot be changed; did you mean 'back_off_s'?"
 MOOT = [
     (JobSubmitted(3.0, real("run")), "there is a job run already"),
     (JobSubmitted(3.0, real("held")), "there is a job held already"),
@@ -160,6 +165,14 @@ MOOT = [
     ),
     (reserved(gpus=13), "reservation r: there are not 13 GPUs to reserve at that time"),
     (ReservationDropped(3.0, "r"), "there is no reservation r"),
+    (RulesChanged(3.0, {"back_off": 5.0}), UNKNOWN_RULE),
+    (RulesChanged(3.0, {"back_off_s": -1.0}), "the rule 'back_off_s' cannot be -1.0"),
+    (RulesChanged(3.0, {"round_s": 0.0}), "the rule 'round_s' cannot be 0.0"),
+    (RulesChanged(3.0, {"most_idle": 0}), "the rule 'most_idle' cannot be 0"),
+    (RulesChanged(3.0, {"most_idle": 1.5}), "the rule 'most_idle' must be a whole number, not 1.5"),
+    (RulesChanged(3.0, {"start_s": None}), "the rule 'start_s' cannot be None"),
+    (DecisionsPaused(nan), "its time is nan"),
+    (DecisionsResumed(3.0), "decisions are not paused"),
     (DecisionDue(nan), "its time is nan"),
     (DecisionDue(inf), "its time is inf"),
 ]
@@ -395,6 +408,46 @@ def test_policies_that_cannot_be_found():
     r = Real(real(), policies=parse_policy)
     assert "nonsense" in r.why(PolicyChanged(0.0, "nonsense"))
     assert Real(real()).why(PolicyChanged(0.0, "srtf")) == "no policy can be found by its name here"
+
+
+# -- rules and pauses ----------------------------------------------------------------------------------------
+
+
+def test_other_rules_hold_from_now_on():
+    r = Real(real("a", retries=5))
+    assert r.tell(RulesChanged(1.0, {"back_off_s": 3.0, "round_s": 60.0})) == []
+    assert r.yard.rules == r.yard.view.rules == Rules(round_s=60.0, back_off_s=3.0)
+    r.decide(2.0, a=on(n0=4))
+    r.tell(JobFailed(5.0, "a", "exit"))
+    assert r.yard.timers.due_s == 8.0
+
+
+def test_nobody_is_asked_while_decisions_are_paused():
+    r = Real(Job("a", 0.0, 8, 10.0), policies=parse_policy)
+    r.tell(PolicyChanged(1.0, "srtf"))
+    assert r.tell(DecisionsPaused(1.0)) == []
+    assert r.why(DecisionsPaused(1.0)) == "decisions are paused already"
+    assert r.why(DecisionDue(2.0)) == "decisions are paused"
+    assert r.tell(DecisionsResumed(3.0)) == []
+    assert [start.job_id for start in r.tell(DecisionDue(4.0))] == ["a"]
+
+
+def test_a_pause_may_stop_everything_that_runs_and_what_was_going_to():
+    r = busy()
+    stops = r.tell(DecisionsPaused(3.0, stop=True))
+    assert [(type(i), i.job_id) for i in stops] == [(Stop, "run")]
+    assert list(r.yard.target) == []
+    assert r.record("run").state is State.STOPPING
+    r.tell(JobStopped(4.0, "run"))
+    assert r.record("run").state is State.WAITING
+    assert r.why(DecisionDue(5.0)) == "decisions are paused"
+
+
+def test_a_pause_that_stopped_nothing_may_still_do_it():
+    r = busy()
+    r.tell(DecisionsPaused(3.0))
+    assert [i.job_id for i in r.tell(DecisionsPaused(3.0, stop=True))] == ["run"]
+    assert r.why(DecisionsPaused(3.0, stop=True)) == "decisions are paused already"
 
 
 def test_another_half_life_counts_from_now_on():

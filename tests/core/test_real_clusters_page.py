@@ -9,21 +9,23 @@ from pathlib import Path
 from trainyard.core.events import DecisionDue, JobFailed, JobStarted, JobSubmitted
 from trainyard.core.instructions import Ignored, Start
 from trainyard.core.real.changes import CHANGEABLE
-from trainyard.core.real.ends import BACK_OFF_S, ENDS, MOST_BACK_OFF_S, MOST_IDLE, MOST_STARTS, Then
+from trainyard.core.real.ends import ENDS, Then
 from trainyard.core.twins import fork, state_of, yard_of
 from trainyard.core.wire import TYPES, from_record, to_record
 from trainyard.core.yard import Yard
 from trainyard.model.cluster import uniform_cluster
 from trainyard.model.job import Job
+from trainyard.model.rules import Rules
 from trainyard.model.terms import Terms
 from trainyard.policy.grammar import parse_policy
 
+RULES = Rules()
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "real-clusters.md").read_text(encoding="utf-8")
 SAID = {
     Then.COUNTED: "counted",
     Then.AGAIN: "tried again",
-    Then.START: f"at most {MOST_STARTS} in a row",
+    Then.START: f"at most {RULES.most_starts} in a row",
     Then.FINAL: "the job has failed",
 }
 
@@ -38,9 +40,9 @@ def test_every_end_is_there_with_what_follows():
     rows = re.findall(r"^\| (`.+?) \|.*\| (.+?) \|$", PAGE, re.MULTILINE)
     told = {kind: follows for kinds, follows in rows for kind in re.findall(r"`(\w+)`", kinds)}
     assert {kind: told.get(kind) for kind in ENDS} == {kind: SAID[then] for kind, then in ENDS.items()}
-    assert f"it waits: {BACK_OFF_S:g} s, then 20, 40" in PAGE
-    assert f"at most {MOST_BACK_OFF_S:g} s" in PAGE
-    assert f"after {MOST_IDLE} such ends in a row" in PAGE
+    assert f"it waits: {RULES.back_off_s:g} s, then 20, 40" in PAGE
+    assert f"at most {RULES.most_back_off_s:g} s" in PAGE
+    assert f"after {RULES.most_idle} such ends in a row" in PAGE
 
 
 def test_every_event_and_change_is_there():

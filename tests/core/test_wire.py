@@ -15,6 +15,8 @@ from profile_cases import PROFILES
 from trainyard.core.events import (
     CheckpointWritten,
     DecisionDue,
+    DecisionsPaused,
+    DecisionsResumed,
     Event,
     GpuFailed,
     GpuRepaired,
@@ -40,6 +42,7 @@ from trainyard.core.events import (
     ProgressReported,
     ReservationDropped,
     ReservationMade,
+    RulesChanged,
 )
 from trainyard.core.wire import VERSION, from_record, job_from_record, job_to_record, to_record
 from trainyard.model.cluster import Node
@@ -84,6 +87,8 @@ EVENTS = [
     JobFailed(T, ODD, "exit", "last line: é\n", -9, 2, gone=False),
     JobFailed(T, ODD, "exit"),
     JobStopped(T, ODD, 2, saved=False),
+    JobStopped(T, ODD, 2, code="saved", text=ODD, exit_code=75),
+    JobFailed(T, ODD, "crash", exit_signal=11),
     JobGone(T, ODD, 2, "n0"),
     JobCancelled(T, ODD, True, "by ann"),
     JobHeld(T, "inf"),
@@ -107,6 +112,9 @@ EVENTS = [
     ReservationMade(T, Reservation("inf", -inf, 5.0, gpus=8, gpu_type="V100")),
     ReservationDropped(T, "inf"),
     PolicyChanged(T, "las(queues=2)+tune"),
+    RulesChanged(T, {"round_s": None, "back_off_s": T, "most_idle": 7}),
+    DecisionsPaused(T, stop=True),
+    DecisionsResumed(T),
     DecisionDue(-inf),
     DecisionDue(1e300),
 ]

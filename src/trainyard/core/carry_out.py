@@ -118,7 +118,10 @@ class Carrier:
         record.state, occupied = STOPPING, record.occupies
         self.story.append((now, record.job_id, step, occupied))
         self.leave(record)
-        self.out.append((STOP, record))
+        if record.trouble is None:
+            self.out.append((STOP, record))
+        else:
+            self.out.append((STOP, record, record.trouble.patience(self.rules.many_unsaved)))
 
     def leave(self, record: Record) -> None:
         """Nobody starts on a job's nodes until its processes are gone."""

@@ -54,16 +54,24 @@ class JobFailed:
     exit_code: int | None = None
     attempt: int = 0
     gone: bool = True
+    exit_signal: int | None = None
 
 
 @dataclass(slots=True)
 class JobStopped:
-    """A job that was told to stop is gone; unless `saved`, without a new checkpoint."""
+    """A job that was told to stop is gone; unless `saved`, without a new checkpoint.
+
+    `code` says how it ended if that is known: saved, not_saved, or stopped (it exited and said nothing).
+    """
 
     time_s: float
     job_id: str
     attempt: int = 0
     saved: bool = True
+    code: str = ""
+    text: str = ""
+    exit_code: int | None = None
+    exit_signal: int | None = None
 
 
 @dataclass(slots=True)
@@ -244,6 +252,29 @@ class PolicyChanged:
 
 
 @dataclass(slots=True)
+class RulesChanged:
+    """From now on other rules hold: any of CHANGEABLE_RULES (core/real/changes.py)."""
+
+    time_s: float
+    changes: Mapping[str, float | int | None]
+
+
+@dataclass(slots=True)
+class DecisionsPaused:
+    """No policy is asked from now on; with `stop` everything that runs saves its work and waits."""
+
+    time_s: float
+    stop: bool = False
+
+
+@dataclass(slots=True)
+class DecisionsResumed:
+    """The policy is asked again."""
+
+    time_s: float
+
+
+@dataclass(slots=True)
 class DecisionDue:
     """Ask the policy for a plan and carry it out."""
 
@@ -276,5 +307,8 @@ Event = (
     | ReservationMade
     | ReservationDropped
     | PolicyChanged
+    | RulesChanged
+    | DecisionsPaused
+    | DecisionsResumed
     | DecisionDue
 )

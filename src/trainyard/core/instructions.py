@@ -15,7 +15,7 @@ from trainyard.state.record import Record
 # What to do, the first entry of a tuple; the record of the job is the second.
 START: Final = 0  # allocation, rate, finish_s, lr_factor
 RETUNE: Final = 1  # allocation, rate, finish_s
-STOP: Final = 2
+STOP: Final = 2  # patience, unless that is 1
 KILL: Final = 3
 DECIDE_AT: Final = 4  # time_s; it concerns no job
 ENDED: Final = 5  # state, finish_s, fair_s
@@ -152,8 +152,8 @@ def _retune(record: Record, allocation: Allocation, rate: float, end_s: float) -
     return Retune(record.job_id, allocation, rate, end_s, record.attempt)
 
 
-def _stop(record: Record) -> Stop:
-    return Stop(record.job_id, record.attempt, 1.0 if record.trouble is None else record.trouble.patience)
+def _stop(record: Record, patience: float = 1.0) -> Stop:
+    return Stop(record.job_id, record.attempt, patience)
 
 
 MAKERS: Final[dict[int, Callable[..., Instruction]]] = {

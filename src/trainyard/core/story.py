@@ -91,14 +91,20 @@ class Story:
         if len(self._cells) < WIDTH * BLOCK:
             return
         if self.sink is not None:
-            self.sink(list(self))
-            self._cells.clear()
-            del self._steps[len(OFTEN) :]  # nothing that is left has such a number
-            self._numbers = {steps: number for number, steps in enumerate(OFTEN)}
+            self.sink(self.take())
         else:
             time_s, job_id, step, allocation = (self._cells[at::WIDTH] for at in range(WIDTH))
             self._blocks.append(_Block(array("d", time_s), job_id, array("I", step), allocation))
             self._cells.clear()
+
+    def take(self) -> list[Change]:
+        """Return what happened since the last time, and forget it: somebody else keeps it."""
+        changes = list(self._changes(zip(*[iter(self._cells)] * WIDTH, strict=True)))
+        self._cells.clear()
+        if not self._blocks:  # nothing that is left has the number of such a step
+            del self._steps[len(OFTEN) :]
+            self._numbers = {steps: number for number, steps in enumerate(OFTEN)}
+        return changes
 
     def _rows(self) -> Iterator[Row]:
         for block in self._blocks:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from trainyard.core.answers import allocation_of, shares_record
 from trainyard.core.real.conditions import Conditions
 from trainyard.core.real.nodes import bars_of
 from trainyard.core.real.seats import Seats
@@ -16,11 +17,11 @@ from trainyard.core.saving import finite
 from trainyard.core.wire import job_from_record, job_to_record, plain, reservation_of
 from trainyard.core.yard import Yard
 from trainyard.errors import InputError
-from trainyard.model.allocation import Allocation, Plan, Share
+from trainyard.model.allocation import Plan
 from trainyard.model.cluster import Cluster, GpuType, Node, NodeTable
 from trainyard.model.rules import Rules
 from trainyard.model.tenant import Tenant
-from trainyard.policy.policy import Policy
+from trainyard.policy.policy import Decides
 from trainyard.state import corrections, history, usage
 from trainyard.state.length import restored as length_of
 from trainyard.state.lifecycle import State
@@ -32,17 +33,18 @@ from trainyard.state.trouble import Trouble
 
 VERSION = 1
 Decide = Callable[[Snapshot], Plan]
-Policies = Callable[[str], Policy]
+Policies = Callable[[str], Decides]
 # Of a yard and of its view, what is a number.
 COUNTS = (
     "all_gpus",
     "now_s",
+    "paused",
     "refused",
     "up_gpus",
     "_met",
     "_met_at",
     "_runs",
-    "_said_s",
+    "said_s",
     "seq",
     "_special",
     "_wake_s",
@@ -91,7 +93,7 @@ def state_of(yard: Yard) -> dict[str, Any]:
         "over": [_record(record) for record in yard.over.records.values()],
         "remember": yard.over.most,
         "awaited": yard.over.awaited,
-        "target": {job_id: _shares(allocation) for job_id, allocation in yard.target.items()},
+        "target": {job_id: shares_record(allocation) for job_id, allocation in yard.target.items()},
         "pending": list(yard.pending),
         "leaving": yard.leaving,
         "counted": yard.counted,
@@ -153,7 +155,7 @@ def _restore_jobs(yard: Yard, state: Mapping[str, Any]) -> None:
         yard.table.add(_record_of(entry, nodes))
     yard.table.resized = 0
     for job_id, shares in state["target"].items():
-        yard.target[job_id] = _allocation(shares, nodes)
+        yard.target[job_id] = allocation_of(shares, nodes)
         yard.table.resized += yard.records[job_id].given != yard.records[job_id].gpus
     for record in sorted(yard.table.records, key=lambda record: record.seq):
         if record.job_id not in yard.target:
@@ -205,7 +207,7 @@ def _record(record: Record) -> dict[str, Any]:
     entry = {name: _number(getattr(record, name)) for name in ATTRIBUTES}
     entry["job"] = job_to_record(record.job)
     entry["state"] = record.state.value
-    entry["occupies"] = None if record.occupies is None else _shares(record.occupies)
+    entry["occupies"] = None if record.occupies is None else shares_record(record.occupies)
     entry["seen"] = None if record.seen is None else record.seen.record()
     entry["trouble"] = None if record.trouble is None else record.trouble.record()
     length = record.length
@@ -219,7 +221,7 @@ def _record_of(entry: Mapping[str, Any], nodes: NodeTable) -> Record:
         if name not in ("job", "state", "occupies", "seen", "trouble", "length"):
             setattr(record, name, entry[name])
     record.state = State(entry["state"])
-    record.occupies = None if entry["occupies"] is None else _allocation(entry["occupies"], nodes)
+    record.occupies = None if entry["occupies"] is None else allocation_of(entry["occupies"], nodes)
     record.seen = None if entry["seen"] is None else restored(entry["seen"])
     record.trouble = None if entry["trouble"] is None else Trouble.of(entry["trouble"])
     if entry["length"] is not None:
@@ -227,17 +229,6 @@ def _record_of(entry: Mapping[str, Any], nodes: NodeTable) -> Record:
         record.length.noted = entry["length"]["noted"]
     record.row = -1
     return record
-
-
-def _shares(allocation: Allocation) -> list[list[Any]]:
-    return [list(share) for share in allocation.shares]
-
-
-def _allocation(shares: list[list[Any]], nodes: NodeTable) -> Allocation:
-    allocation = Allocation(tuple(Share(*share) for share in shares))
-    if not allocation.servers and nodes.is_proportional(allocation):
-        return nodes.plain([(nodes.index[share.node], share.gpus) for share in allocation.shares])
-    return allocation
 
 
 def _closed(free: Room) -> list[list[float]] | None:

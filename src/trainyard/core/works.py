@@ -15,8 +15,9 @@ from trainyard.core.story import Story
 from trainyard.model.allocation import Allocation, Plan
 from trainyard.model.cluster import Cluster, NodeTable
 from trainyard.model.job import Job
+from trainyard.model.rules import Rules
 from trainyard.model.speed import SpeedModel
-from trainyard.policy.policy import Policy
+from trainyard.policy.policy import Decides
 from trainyard.state.corrections import Corrections
 from trainyard.state.jobs import JobTable
 from trainyard.state.lifecycle import State
@@ -43,11 +44,13 @@ class Works(Protocol):
     now_s: float
     out: list[Do]
     over: Over
+    paused: bool
     parked: dict[str, Record]
     pending: dict[str, None]
-    policies: Callable[[str], Policy] | None
+    policies: Callable[[str], Decides] | None
     records: dict[str, Record]
     refused: int
+    rules: Rules
     seats: Seats | None
     several_types: bool
     speed: SpeedModel

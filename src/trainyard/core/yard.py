@@ -40,7 +40,7 @@ from trainyard.model.cluster import Cluster, NodeTable
 from trainyard.model.job import Job
 from trainyard.model.rules import Rules
 from trainyard.model.speed import Sensitivity, SpeedModel
-from trainyard.policy.policy import Policy
+from trainyard.policy.policy import Decides
 from trainyard.state.corrections import Corrections
 from trainyard.state.history import restored as past
 from trainyard.state.jobs import JobTable
@@ -58,8 +58,8 @@ if TYPE_CHECKING:
     from trainyard.files.schemas import BooksEntry
 
 # Python 3.11 looks members of classes up slowly, and these are needed all the time.
-WAITING, RUNNING, STOPPING, KILLING = State.WAITING, State.RUNNING, State.STOPPING, State.KILLING
-DONE = State.DONE
+WAITING, RUNNING, STOPPING = State.WAITING, State.RUNNING, State.STOPPING
+KILLING, DONE = State.KILLING, State.DONE
 MOST_CACHES = 64  # stages of so many policies may keep something
 
 
@@ -76,7 +76,7 @@ class Yard(Listener):
         half_life_s: float | None = None,
         indices: bool = False,
         remember: int = 0,
-        policies: Callable[[str], Policy] | None = None,
+        policies: Callable[[str], Decides] | None = None,
     ) -> None:
         """Begin with an empty cluster.
 
@@ -105,13 +105,13 @@ class Yard(Listener):
         self.seats = Seats(self.nodes) if indices else None
         self.policies = policies
         self.refused = 0  # plans
+        self.paused = False  # no policy is asked
         self.counted: dict[str, int] = {}  # GPUs that count as there, of nodes with less than all
         self.decider = decide
         self.seq = 0  # number of the job that came last
         self._met = 0.0  # integral of the number of active jobs over time, up to `_met_at`
         self._met_at = 0.0
-        self.all_gpus = cluster.gpus
-        self.up_gpus = self.all_gpus
+        self.all_gpus = self.up_gpus = cluster.gpus
         self.pending: dict[str, None] = {}  # planned, not yet started; in the order of the plan
         self.leaving: dict[str, int] = {}  # node -> jobs still stopping there
         self.view = Snapshot(
@@ -134,7 +134,7 @@ class Yard(Listener):
         self._changed = self.table.changed.entries
         self._runs = 0
         self._wake_s = inf  # when the policy wants to be asked again
-        self._said_s = inf  # when somebody was told to ask
+        self.said_s = inf  # when somebody was told to ask
         if cluster.reservations:
             nodes.reserve(self, cluster.reservations, 0.0)
 
@@ -316,7 +316,7 @@ class Yard(Listener):
             self.story.pack()
         if notes:
             snapshot.said = notes
-        if wake_s != self._wake_s or self._said_s != self._wake_s:
+        if wake_s != self._wake_s or self.said_s != self._wake_s:
             self._wake_s = wake_s if wake_s > now else inf
             self.say_when()
 
@@ -325,10 +325,10 @@ class Yard(Listener):
         self.lengths.revise(now, self._changed)
 
     def say_when(self) -> None:
-        """Say when the policy has to be asked again: when it wants to be, or when something is due."""
+        """Say when the policy has to be asked again, when it wants to be or something is due."""
         at = min(self._wake_s, self.timers.due_s)
-        if at != self._said_s:
-            self._said_s = at
+        if at != self.said_s:
+            self.said_s = at
             self.out.append((DECIDE_AT, None, at))
 
     def _apply(self, changes: Mapping[str, Allocation | None], now: float) -> None:

@@ -1,4 +1,4 @@
-"""The rules of a run: when decisions are taken, what starts cost, which seed, and when it ends."""
+"""The rules of a run: when decisions are taken, what starts cost, which seed, how much may go wrong."""
 
 from __future__ import annotations
 
@@ -17,6 +17,12 @@ class Rules:
     seed: int = 0
     until_s: float = math.inf
     unknown_durations: bool = False  # hide the jobs' work from the policy
+    # Of real jobs:
+    most_starts: int = 3  # failed starts in a row; then a job has failed
+    most_idle: int = 5  # restarts in a row that nobody asked for, without progress; then a job is held
+    many_unsaved: int = 3  # stops in a row without a checkpoint, from which on the next one may take longer
+    back_off_s: float = 10.0  # it doubles with every counted end and failed start
+    most_back_off_s: float = 300.0
 
 
 class RuleOptions(TypedDict, total=False):

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any
+from typing import Any, Protocol
 
 from trainyard.model.allocation import Plan
 from trainyard.model.arrays import Ints
@@ -40,6 +40,20 @@ new_tuple = tuple.__new__  # Plan(...) takes twice as long
 UNCHANGED = Plan()
 NOTHING_SAID: Mapping[str, Any] = {}
 NOBODY_ASKED: Mapping[str, Refusal] = {}
+
+
+class Decides(Protocol):
+    """What the core needs of a policy: whoever records plans may stand before it."""
+
+    @property
+    def order(self) -> Order:
+        """Its order stage."""
+        ...
+
+    @property
+    def decide(self) -> Callable[[Snapshot], Plan]:
+        """What makes a plan of a snapshot."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

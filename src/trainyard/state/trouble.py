@@ -8,8 +8,6 @@ from typing import Any
 from trainyard.model.terms import When
 from trainyard.state.lifecycle import State
 
-MANY_UNSAVED = 3  # stops in a row without a checkpoint, from which on the next one may take longer
-
 
 @dataclass(slots=True)
 class Trouble:
@@ -32,10 +30,9 @@ class Trouble:
         """Return an independent copy."""
         return replace(self, unmet=self.unmet.copy(), on=None if self.on is None else self.on.copy())
 
-    @property
-    def patience(self) -> float:
+    def patience(self, many_unsaved: int) -> float:
         """How many times as long as usual it may take to stop: it saved nothing too often."""
-        return 1.0 if self.unsaved < MANY_UNSAVED else 2.0 ** min(self.unsaved - MANY_UNSAVED + 1, 10)
+        return 1.0 if self.unsaved < many_unsaved else 2.0 ** min(self.unsaved - many_unsaved + 1, 10)
 
     def blame(self, code: str, text: str) -> None:
         """Say why it is not running."""

@@ -8,11 +8,14 @@ from math import inf, isfinite
 
 from trainyard.errors import InputError, did_you_mean
 from trainyard.model.job import Job
+from trainyard.model.rules import Rules
 from trainyard.model.terms import NO_TERMS
 
 OF_TERMS = ("time_limit_s", "retries")
 WHOLE = ("priority", "min_gpus", "max_gpus", "retries")
 CHANGEABLE = ("priority", "deadline_s", "min_gpus", "max_gpus", *OF_TERMS)
+COUNTS = ("most_starts", "most_idle", "many_unsaved")
+CHANGEABLE_RULES = ("round_s", "restart_s", "start_s", "seed", "back_off_s", "most_back_off_s", *COUNTS)
 
 
 def changed_job(job: Job, changes: Mapping[str, float | int | None]) -> Job:
@@ -41,3 +44,18 @@ def changed_job(job: Job, changes: Mapping[str, float | int | None]) -> Job:
     if terms:
         made = replace(made, terms=replace(job.terms or NO_TERMS, **terms))  # type: ignore[arg-type]
     return made
+
+
+def changed_rules(rules: Rules, changes: Mapping[str, float | int | None]) -> Rules:
+    """Return the rules as they are from now on; InputError if that cannot be."""
+    for name, value in changes.items():
+        if name not in CHANGEABLE_RULES:
+            raise InputError(f"the rule '{name}' cannot be changed{did_you_mean(name, CHANGEABLE_RULES)}")
+        if value is None and name in ("round_s", "restart_s"):
+            continue
+        least = 1 if name in COUNTS else 0
+        if value is None or not isfinite(value) or value < least or (name == "round_s" and not value):
+            raise InputError(f"the rule '{name}' cannot be {value}")
+        if name in (*COUNTS, "seed") and not isinstance(value, int):
+            raise InputError(f"the rule '{name}' must be a whole number, not {value}")
+    return replace(rules, **changes)  # type: ignore[arg-type]

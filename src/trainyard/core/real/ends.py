@@ -10,6 +10,7 @@ from collections.abc import Collection
 from enum import Enum
 from typing import Final
 
+from trainyard.model.rules import Rules
 from trainyard.model.terms import NO_TERMS, Terms
 from trainyard.state.lifecycle import State
 from trainyard.state.record import Record
@@ -39,10 +40,6 @@ ENDS: Final[dict[str, Then]] = {
     "time_limit": Then.FINAL,
     "max_wait": Then.FINAL,
 }
-MOST_IDLE = 5  # restarts in a row that nobody asked for, without progress; then the job is held
-MOST_STARTS = 3  # failed starts in a row; then the job has failed
-BACK_OFF_S, MOST_BACK_OFF_S = 10.0, 300.0  # it doubles with every counted end and failed start
-
 SAVED = 75  # exit code of a job that saved its work and wants to be started again
 CANNOT_START = (126, 127)
 CRASHES = frozenset({4, 6, 7, 8, 11, 31})  # SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS
@@ -74,7 +71,7 @@ def kind_of(
     return "transient" if exit_code in transient else "exit"
 
 
-def judge(record: Record, kind: str, now: float) -> State:
+def judge(record: Record, kind: str, now: float, rules: Rules) -> State:
     """Count a bad end; return what becomes of the job. If it is to wait, `until_s` may say for how long.
 
     A job without terms comes from a trace: it fails when its trace says so, and otherwise always goes on.
@@ -89,29 +86,29 @@ def judge(record: Record, kind: str, now: float) -> State:
             return State.FAILED
     elif then is Then.START:
         trouble.failed_starts += 1
-        if trouble.failed_starts >= MOST_STARTS:
+        if trouble.failed_starts >= rules.most_starts:
             return State.FAILED
     elif record.job.terms is None:
         return State.WAITING
-    elif _idles(record, now):
+    elif _idles(record, now) >= rules.most_idle:
         trouble.blame(
             "no_progress", f"{trouble.idle} restarts without new progress; last: {trouble.text or kind}"
         )
         return State.HELD
     if then is not Then.AGAIN:
         count = trouble.counted + trouble.failed_starts - 1
-        trouble.until_s = now + min(BACK_OFF_S * 2.0 ** min(count, 10), MOST_BACK_OFF_S)
+        trouble.until_s = now + min(rules.back_off_s * 2.0 ** min(count, 10), rules.most_back_off_s)
     return State.WAITING
 
 
-def _idles(record: Record, now: float) -> bool:
-    """Count a restart that nobody asked for; whether there were too many since the last progress."""
+def _idles(record: Record, now: float) -> int:
+    """Count a restart that nobody asked for; return how many there were since the last progress."""
     trouble = record.troubles()
     done = record.done_at(now)  # what is left may only be believed
     if done > trouble.reached:
         trouble.reached, trouble.idle = done, 0
     trouble.idle += 1
-    return trouble.idle >= MOST_IDLE
+    return trouble.idle
 
 
 def forgive(record: Record) -> None:

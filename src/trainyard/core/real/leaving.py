@@ -91,7 +91,7 @@ def failed(yard: Works, record: Record, now: float, kind: str, text: str, way: W
             yard.take_back(record, now)
         trouble.blame(kind, text)
         roll_back(record, now)
-        ending = judge(record, kind, now)
+        ending = judge(record, kind, now, yard.rules)
     wind_up(yard, record, now, ending, text or kind, way)
 
 

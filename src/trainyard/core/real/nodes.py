@@ -37,7 +37,7 @@ def turn(yard: Works, now: float) -> None:
     for reservation in kept:
         for record in list(_on(yard, reservation.nodes)):
             if not reservation.tenant or record.job.tenant != reservation.tenant:
-                _make_way(yard, record, now, f"its node is reserved ({reservation.name})")
+                make_way(yard, record, now, f"its node is reserved ({reservation.name})")
     for node in {node for r in gone for node in r.nodes} | {node for r in kept for node in r.nodes}:
         _set_closed(yard, node, _is_closed(yard, node, now))
     view, before = yard.view, yard.view.bars
@@ -87,7 +87,7 @@ def _touches(allocation: Allocation | None, among: frozenset[str]) -> bool:
     return allocation is not None and any(share.node in among for share in allocation.shares)
 
 
-def _make_way(yard: Works, record: Record, now: float, cause: str) -> None:
+def make_way(yard: Works, record: Record, now: float, cause: str) -> None:
     """Let a job that runs or was going to leave a place that others have from now on."""
     if record.job_id in yard.target and record.state is not State.RUNNING:
         yard.take_back(record, now)

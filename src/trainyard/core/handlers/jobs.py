@@ -1,21 +1,12 @@
-"""Every event, in every state: it is handled, or ignored with a reason. Time never runs back.
-
-The simulator calls the methods of the yard itself, as it knows what it does; whatever comes from outside goes
-through here.
-"""
+"""What happens to jobs and their runs: each event is handled, or moot with a reason."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from math import inf, isfinite
+from math import inf
 from typing import Any
 
 from trainyard.core.events import (
     CheckpointWritten,
-    DecisionDue,
-    Event,
-    GpuFailed,
-    GpuRepaired,
     JobCancelled,
     JobChanged,
     JobFailed,
@@ -27,58 +18,21 @@ from trainyard.core.events import (
     JobStarted,
     JobStopped,
     JobSubmitted,
-    NodeDrained,
-    NodeFailed,
-    NodeFenced,
-    NodeJoined,
-    NodeLeft,
-    NodeRepaired,
-    NodeUndrained,
-    PolicyChanged,
     ProgressReported,
-    ReservationDropped,
-    ReservationMade,
 )
-from trainyard.core.instructions import IGNORED, REFUSED
+from trainyard.core.handlers.moot import MootError, Table
 from trainyard.core.progress import keep, lose, roll_back
-from trainyard.core.real import nodes
 from trainyard.core.real.changes import changed_job
-from trainyard.core.real.due import fire
 from trainyard.core.real.ends import ENDS, forgive
 from trainyard.core.real.leaving import cancel, failed, gone, gone_from, wind_up
 from trainyard.core.real.over import met
 from trainyard.core.real.parking import await_others, hold, release
 from trainyard.core.works import Works
 from trainyard.errors import TrainyardError
-from trainyard.model.reserving import settled
 from trainyard.state.lifecycle import TERMINAL, State
 from trainyard.state.record import Record
-from trainyard.state.usage import Usage
 
 S = State
-
-
-class MootError(Exception):
-    """An event changes nothing; its text says why."""
-
-
-def take_in(yard: Works, event: Event) -> None:
-    """Handle one event; what has to be done about it is added to the yard's list."""
-    try:
-        if not isfinite(event.time_s):
-            raise MootError(f"its time is {event.time_s}")
-        now = yard.now_s = max(yard.now_s, event.time_s)
-        yard.look_again(now)
-        if yard.timers.due_s <= now:
-            fire(yard, now)
-        HANDLERS[type(event)](yard, event, now)
-    except MootError as moot:
-        yard.out.append((IGNORED, None, event, str(moot)))
-    if yard.timers.due_s < inf:
-        yard.say_when()
-
-
-# -- jobs ----------------------------------------------------------------------------------------------------
 
 
 def _active(yard: Works, job_id: str) -> Record:
@@ -172,9 +126,11 @@ def _stopped(yard: Works, event: JobStopped, now: float) -> None:
     if not event.saved:
         trouble = record.troubles()
         trouble.unsaved += 1
-        trouble.blame("not_saved", "it stopped without a checkpoint")
+        trouble.blame("not_saved", event.text or "it stopped without a checkpoint")
     elif trouble is not None:
         trouble.unsaved = 0
+    if event.saved and event.code and (trouble is None or trouble.ending in (None, S.WAITING)):
+        record.troubles().blame(event.code, event.text)
     if record.state is S.STOPPING and record.row >= 0 and (trouble is None or trouble.ending is None):
         yard.stopped(now, [record])
     else:
@@ -283,139 +239,7 @@ def _saved(yard: Works, event: CheckpointWritten, now: float) -> None:
     yard.take_checkpoint(record, event)
 
 
-# -- nodes ---------------------------------------------------------------------------------------------------
-
-
-def _node(yard: Works, name: str, *, away: bool = False) -> str:
-    """Return the name of a node that is known and, unless asked for, has not left."""
-    if name not in yard.nodes.index or (name in yard.conditions.away and not away):
-        raise MootError(f"there is no node {name}")
-    return name
-
-
-def _joined(yard: Works, event: NodeJoined, now: float) -> None:
-    node = event.node
-    if nodes.RETIRED in node.node_id:
-        raise MootError(f"{nodes.RETIRED} in the name of a node is for nodes that left")
-    if node.node_id in yard.nodes.index and node.node_id not in yard.conditions.away:
-        raise MootError(f"node {node.node_id} is here already")
-    if node.node_id in yard.nodes.index:
-        nodes.fenced(yard, node.node_id, now)
-    nodes.join(yard, node, now)
-
-
-def _left(yard: Works, event: NodeLeft, now: float) -> None:
-    nodes.leave(yard, _node(yard, event.node), now)
-
-
-def _drained(yard: Works, event: NodeDrained, now: float) -> None:
-    node = _node(yard, event.node)
-    if node in yard.conditions.drained:
-        raise MootError(f"node {node} is drained already")
-    nodes.drain(yard, node, now)
-
-
-def _undrained(yard: Works, event: NodeUndrained, now: float) -> None:
-    node = _node(yard, event.node)
-    if node not in yard.conditions.drained:
-        raise MootError(f"node {node} is not drained")
-    yard.conditions.drained.remove(node)
-    nodes.reopen(yard, node, now)
-
-
-def _node_failed(yard: Works, event: NodeFailed, now: float) -> None:
-    node = _node(yard, event.node)
-    if node in yard.conditions.down:
-        raise MootError(f"node {node} is down already")
-    yard.node_failed(now, node)
-
-
-def _fenced(yard: Works, event: NodeFenced, now: float) -> None:
-    node = _node(yard, event.node, away=True)
-    if node not in yard.conditions.down | yard.conditions.away:
-        raise MootError(f"node {node} is up")
-    if node not in yard.leaving:
-        raise MootError(f"nothing was left on node {node}")
-    nodes.fenced(yard, node, now)
-
-
-def _repaired(yard: Works, event: NodeRepaired, now: float) -> None:
-    node = _node(yard, event.node)
-    if node not in yard.conditions.down:
-        raise MootError(f"node {node} is up")
-    nodes.fenced(yard, node, now)
-    yard.node_repaired(now, node)
-
-
-def _gpu_failed(yard: Works, event: GpuFailed, now: float) -> None:
-    node = _node(yard, event.node)
-    if not 0 <= event.index < yard.nodes.gpus[yard.nodes.index[node]]:
-        raise MootError(f"node {node} has no GPU {event.index}")
-    if event.index in yard.conditions.broken.get(node, ()):
-        raise MootError(f"GPU {event.index} of node {node} failed already")
-    nodes.break_gpu(yard, node, event.index, now)
-
-
-def _gpu_repaired(yard: Works, event: GpuRepaired, now: float) -> None:
-    node = _node(yard, event.node)
-    if event.index not in yard.conditions.broken.get(node, ()):
-        raise MootError(f"GPU {event.index} of node {node} did not fail")
-    nodes.mend_gpu(yard, node, event.index, now)
-
-
-def _reserved(yard: Works, event: ReservationMade, now: float) -> None:
-    wish, conditions = event.reservation, yard.conditions
-    if wish.name in conditions.reservations:
-        raise MootError(f"there is a reservation {wish.name} already")
-    for node in wish.nodes:
-        _node(yard, node)
-    if not (wish.nodes or wish.gpus > 0) or not wish.from_s < wish.to_s or wish.to_s <= now:
-        raise MootError("it reserves nothing: there is no node, or no time")
-    there = [node for node in yard.cluster.nodes if node.node_id not in conditions.away]
-    try:
-        made = settled(wish, there, list(conditions.reservations.values()))
-    except TrainyardError as error:
-        raise MootError(str(error)) from None
-    conditions.reservations[wish.name] = made
-    nodes.turn(yard, now)
-
-
-def _unreserved(yard: Works, event: ReservationDropped, now: float) -> None:
-    if event.name not in yard.conditions.reservations:
-        raise MootError(f"there is no reservation {event.name}")
-    nodes.unreserve(yard, event.name, now)
-
-
-# -- decisions -----------------------------------------------------------------------------------------------
-
-
-def _policy_changed(yard: Works, event: PolicyChanged, now: float) -> None:
-    if yard.policies is None:
-        raise MootError("no policy can be found by its name here")
-    try:
-        policy = yard.policies(event.name)
-    except TrainyardError as error:
-        raise MootError(str(error)) from None
-    yard.decider, yard.view.said = policy.decide, {}  # what the last one said and kept is forgotten
-    yard.view.caches.clear()
-    half_life_s = policy.order.half_life_s
-    if half_life_s is not None and yard.usage is not None:
-        yard.usage.forget_by(half_life_s, now)
-    elif half_life_s is not None:  # it is counted from now on
-        yard.usage = yard.view.usage = Usage(half_life_s)
-        for job_id in yard.target:
-            yard.usage.change(yard.records[job_id].job, now, yard.records[job_id].given)
-
-
-def _decide(yard: Works, event: DecisionDue, now: float) -> None:
-    try:
-        yard.decide(now)
-    except TrainyardError as error:
-        yard.refused += 1
-        yard.out.append((REFUSED, None, str(error)))
-
-
-HANDLERS: Mapping[type, Callable[[Works, Any, float], None]] = {
+HANDLERS: Table = {
     JobSubmitted: _submitted,
     JobStarted: _started,
     JobFinished: _finished,
@@ -429,17 +253,4 @@ HANDLERS: Mapping[type, Callable[[Works, Any, float], None]] = {
     JobRetried: _retried,
     ProgressReported: _progress,
     CheckpointWritten: _saved,
-    NodeJoined: _joined,
-    NodeLeft: _left,
-    NodeDrained: _drained,
-    NodeUndrained: _undrained,
-    NodeFailed: _node_failed,
-    NodeFenced: _fenced,
-    NodeRepaired: _repaired,
-    GpuFailed: _gpu_failed,
-    GpuRepaired: _gpu_repaired,
-    ReservationMade: _reserved,
-    ReservationDropped: _unreserved,
-    PolicyChanged: _policy_changed,
-    DecisionDue: _decide,
 }

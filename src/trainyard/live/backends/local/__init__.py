@@ -1,0 +1,1 @@
+"""How do jobs run as processes of this machine, whoever crashes?"""

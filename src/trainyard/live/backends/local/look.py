@@ -1,0 +1,162 @@
+"""What can be seen of one member: who holds its lock, how it ended, whether anything of it still runs."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import signal
+import struct
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from trainyard.live.backends.base import Ended, Exit, MemberState, Progress, Seen
+from trainyard.live.backends.local.layout import read_json
+
+FLOCK = "hhqqi4x"
+MOST_PROGRESS = 65536  # bytes
+GONE_FOR_GOOD = (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ENOEXEC, errno.ENAMETOOLONG, errno.ELOOP)
+
+
+def is_held(lock: Path) -> bool:
+    """Whether a shim or one of its workers holds this lock; asking takes it from nobody."""
+    try:
+        descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        asked = struct.pack(FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+        answer = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, asked)
+        return bool(struct.unpack(FLOCK, answer)[0] != fcntl.F_UNLCK)
+    finally:
+        os.close(descriptor)
+
+
+def seen(directory: Path) -> Seen:
+    """Look at one member that was told to start.
+
+    The order matters: a shim writes `begun` after it has the lock, and its report before it gives it up.
+    """
+    begun = (directory / "begun").exists()
+    held = is_held(directory / "lock")
+    report = read_json(directory / "exit.json")
+    if report is not None:
+        return Seen(MemberState.EXITED, ended_of(report))
+    if not held:
+        return Seen(MemberState.LOST if begun else MemberState.ABSENT)
+    if not (directory / "shim.json").exists():
+        return Seen(MemberState.PENDING)
+    return Seen(MemberState.RUNNING, workers_over=(directory / "workers.json").exists())
+
+
+def ended_of(report: dict[str, Any]) -> Ended:
+    """Read the report of a shim."""
+    error, first = report.get("error"), report.get("first")
+    return Ended(
+        tuple(_exit(end) for end in report["processes"] if end is not None),
+        None if first is None else _exit(first),
+        report["started"],
+        "" if error is None else f"{error['what']}: {error['why']}",
+        error is not None and error["errno"] in GONE_FOR_GOOD,
+        report["oom_kills"] > 0,
+        report.get("grace_over", False),
+        report.get("stop_asked", False),
+        report.get("lost", False),
+    )
+
+
+def _exit(end: dict[str, Any]) -> Exit:
+    return Exit(end["rank"], end["role"], end["code"], end["signal"], end["at"], end.get("last_line", ""))
+
+
+def progress_of(path: Path) -> Progress | None:
+    """Read what a job says of itself; None if that is nothing that can be understood."""
+    try:
+        with open(path, "rb") as file:
+            said = json.loads(file.read(MOST_PROGRESS))
+            at = os.fstat(file.fileno()).st_mtime
+    except (OSError, ValueError):
+        return None
+    if not isinstance(said, dict):
+        return None
+    names = ("samples_done", "samples_total", "samples_per_s", "samples_saved", "loss")
+    numbers = {name: _number(said.get(name)) for name in names}
+    return Progress(at, finished=said.get("finished") is True, **numbers)
+
+
+def _number(value: object) -> float | None:
+    """A number as jobs may write it; anything else says nothing."""
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+class Leftovers:
+    """Processes of a member whose shim is gone.
+
+    They are in its cgroups, have its name in their environment, or hold the lock that they inherited.
+    """
+
+    def __init__(self, name: str, directory: Path, groups: Collection[Path]) -> None:
+        self._needle = f"\0TRAINYARD_RUN={name}\0".encode()
+        self._alive = directory / "alive"
+        self._groups = groups
+
+    def kill(self) -> bool:
+        """Kill whatever is there; whether there was nothing, for certain."""
+        found = [pid for pid in os.listdir("/proc") if pid.isdigit() and self._has(pid)]
+        for pid in found:
+            self._kill(pid)
+        return not found and not is_held(self._alive)
+
+    def _kill(self, pid: str) -> None:
+        """Kill one process, and none that has got its number meanwhile."""
+        try:
+            handle = os.pidfd_open(int(pid))
+        except OSError:
+            return
+        try:
+            if self._has(pid):
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        finally:
+            os.close(handle)
+
+    def _has(self, pid: str) -> bool:
+        if int(pid) == os.getpid() or _is_zombie(pid):
+            return False
+        if any(pid in _words(group / "cgroup.procs") for group in self._groups):
+            return True
+        environment = b"\0" + _bytes(Path(f"/proc/{pid}/environ")) + b"\0"
+        return self._needle in environment or self._holds(pid)
+
+    def _holds(self, pid: str) -> bool:
+        folder = f"/proc/{pid}/fd"
+        try:
+            numbers = os.listdir(folder)
+        except OSError:
+            return False
+        return any(_link(f"{folder}/{number}") == str(self._alive) for number in numbers)
+
+
+def _is_zombie(pid: str) -> bool:
+    return _bytes(Path(f"/proc/{pid}/stat")).rpartition(b")")[2].split()[:1] in ([b"Z"], [b"X"], [])
+
+
+def _words(path: Path) -> list[str]:
+    return _bytes(path).decode("ascii", "replace").split()
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def _link(path: str) -> str:
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""

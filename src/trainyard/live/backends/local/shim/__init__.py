@@ -1,0 +1,1 @@
+"""How do the processes of one attempt on one node live and end, whoever else crashes?"""

@@ -1,0 +1,194 @@
+"""The controller: the core with a store and a clock. One thread owns it, and it alone writes.
+
+Everything that happens is an event: the core is told, and the event, its answer and the intents that follow
+from it are committed in one transaction. Only then anything is done outside, and only then anybody gets an
+answer. A controller that is killed at any instant loses nothing that it had promised: what was not committed
+did not happen, and what was committed is found again (`recovery.py`).
+
+It does no I/O but that of the store. `outbox` takes the intents; `live/hands.py` carries them out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from math import ceil, inf
+
+from trainyard.core.events import (
+    CheckpointWritten,
+    DecisionDue,
+    Event,
+    JobStarted,
+    JobStopped,
+    JobSubmitted,
+    PolicyChanged,
+    ProgressReported,
+)
+from trainyard.core.instructions import DecideAt, Ignored, Instruction, PlanRefused
+from trainyard.core.yard import Yard
+from trainyard.live.backends.base import Observation, RunKey
+from trainyard.live.clock import Clock
+from trainyard.live.deciding import Decider
+from trainyard.live.intents import Intent
+from trainyard.live.labels import Label, nothing
+from trainyard.live.ledger import Ledger, job_of
+from trainyard.live.observing import Observer, Todo
+from trainyard.live.published import Published
+from trainyard.live.settings import Settings
+from trainyard.live.store.log import Store
+from trainyard.live.views import Info, job_view, node_views
+from trainyard.model.job import Job
+from trainyard.state.lifecycle import TERMINAL
+
+QUIET = (ProgressReported, CheckpointWritten, JobStarted, JobStopped, DecisionDue)  # ask for no decision
+
+
+class Controller:
+    """The core, its store, and what neither of them knows: all of it belongs to one thread."""
+
+    def __init__(
+        self,
+        store: Store,
+        yard: Yard,
+        decider: Decider,
+        policy: str,
+        clock: Clock,
+        settings: Settings,
+        outbox: Callable[[Sequence[Intent]], None],
+        at: Label = nothing,
+    ) -> None:
+        self.store, self.yard, self.decider, self.policy = store, yard, decider, policy
+        self.clock, self.settings, self.outbox, self.at = clock, settings, outbox, at
+        self.ledger = Ledger(yard, decider, settings, store.epoch, run_over=self._run_over)
+        self.observer = Observer(yard, self.ledger.usual_grace_s, settings.report_s)
+        self.published = Published(store.epoch)
+        self.number = 0  # of the last job
+        self.snapshot_seq = -1  # of the last snapshot
+        self.decide_at = inf
+        self.acted: dict[RunKey, float] = {}  # starts that were carried out, and when (monotonic)
+        self.forgettable: list[RunKey] = []  # runs whose end is noted
+        self._dirty = False  # whether the policy should be asked
+
+    # -- what happens ----------------------------------------------------------------------
+
+    def tell(self, event: Event, by: str = "") -> list[Instruction]:
+        """Tell the core, and note what has to be committed for it."""
+        before = self.ledger.done(job_of(event))
+        self.decider.last = None
+        answer = self.yard.handle(event)
+        self.ledger.note(event, answer, before, by)
+        for instruction in answer:
+            if isinstance(instruction, DecideAt):
+                self.decide_at = instruction.time_s
+            elif isinstance(instruction, PlanRefused):
+                self.published.refuse(instruction.why, event.time_s)
+        moot = any(isinstance(instruction, Ignored) for instruction in answer)
+        self._dirty |= not moot and not isinstance(event, QUIET)
+        if isinstance(event, PolicyChanged) and not moot:
+            self.policy = event.name
+        return answer
+
+    def submit(self, job: Job, info: Info, request_key: str | None = None) -> list[Instruction]:
+        """Take in a new job; the caller has looked for its request key."""
+        self.number = max(self.number, info.number)
+        self.ledger.note_job(job, info, request_key)
+        return self.tell(JobSubmitted(self.clock.now(), job), info.user)
+
+    def observe(self, seen: Observation, began: float, only: frozenset[RunKey] | None = None) -> Todo:
+        """Compare what the core believes with what the backend showed since `began`, and tell the core."""
+
+        def acted(key: RunKey) -> bool:
+            return self.acted.get(key, inf) < began
+
+        events, todo = self.observer.events(seen, acted, self.clock.now(), only)
+        for event in events:
+            self.tell(event, "backend")
+        return todo
+
+    def mark_done(self, intents: Iterable[Intent], at: float) -> None:
+        """Note that intents were carried out; `at` is monotonic."""
+        for intent in intents:
+            row = {"b_seq": intent.seq, "b_n": intent.n, "done_s": self.clock.now()}
+            self.ledger.batch.done.append(row)
+            if intent.kind == "start":
+                self.acted[intent.key] = at
+
+    def _run_over(self, job_id: str, attempt: int) -> None:
+        self.observer.forget(job_id)
+        self.acted.pop(RunKey(job_id, attempt), None)
+        self.forgettable.append(RunKey(job_id, attempt))
+
+    # -- decisions ----------------------------------------------------------------------
+
+    def due_at(self) -> float:
+        """Return when the policy has to be asked next; infinity if only an event changes that."""
+        if self.yard.paused:
+            return inf
+        asked = self.clock.now() if self._dirty else self.decide_at
+        round_s = self.yard.rules.round_s
+        return ceil(asked / round_s) * round_s if round_s and asked < inf else asked
+
+    def decide(self) -> None:
+        """Ask the policy; what follows is committed apart from what led to it."""
+        self._dirty = False
+        self.tell(DecisionDue(self.clock.now()), "policy")
+        if self.ledger.seq - self.snapshot_seq >= self.settings.snapshot_events:
+            self.take_snapshot()
+
+    def take_snapshot(self) -> None:
+        """Write down the whole core with the next commit, unless nothing happened since the last time."""
+        if self.ledger.seq == self.snapshot_seq:
+            return
+        self.snapshot_seq = self.ledger.seq
+        self.ledger.note_snapshot(self.policy)
+
+    # -- committing ----------------------------------------------------------------------
+
+    def commit(self) -> None:
+        """Write down what happened, show it, and have done what follows; StoreError if that cannot be now."""
+        if not self.ledger.batch:
+            return
+        self.at("before commit")
+        self.store.write(self.ledger.batch)
+        self.at("after commit")
+        _, intents, touched = self.ledger.take()
+        self.publish(touched)
+        if intents:
+            self.outbox(intents)
+
+    def publish(self, touched: Iterable[str]) -> None:
+        """Show readers what changed."""
+        views, now = {}, self.yard.now_s
+        for job_id in touched:
+            record, info = self.ledger.find(job_id), self.ledger.infos.get(job_id)
+            if record is not None and info is not None:
+                views[job_id] = job_view(self.yard, record, info, now)
+        self.published.update(views, node_views(self.yard), self.summary())
+        self._prune()
+
+    def publish_all(self) -> None:
+        """Show readers everything: at the start."""
+        self.publish(list(self.ledger.infos))
+
+    def summary(self) -> dict[str, object]:
+        """Return what `status` says of the core."""
+        return {
+            "policy": self.policy,
+            "paused": self.yard.paused,
+            "events": self.ledger.seq,
+            "plans_refused": self.yard.refused,
+            "now_s": self.yard.now_s,
+        }
+
+    def _prune(self) -> None:
+        """Forget jobs that the core has forgotten."""
+        infos, over = self.ledger.infos, self.yard.over.records
+        if len(infos) <= 2 * (len(self.yard.table.records) + len(self.yard.parked) + self.settings.remember):
+            return
+        for job_id in [job for job in infos if self.yard.find(job) is None and job not in over]:
+            del infos[job_id]
+            self.published.forget(job_id)
+
+
+def is_over(view: dict[str, object]) -> bool:
+    """Whether a job as users see it is over."""
+    return view["state"] in TERMINAL

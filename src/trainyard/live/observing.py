@@ -1,0 +1,210 @@
+"""From what a backend shows to what the core is told: ends, confirmed starts and kills, reports.
+
+A look proves what it shows and nothing else. `Unknown` is no evidence, and neither is a run that a look does
+not have: only a run whose start is known to be carried out and that is not there any more is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from trainyard.core.events import CheckpointWritten, Event, JobFailed, JobGone, JobStarted, ProgressReported
+from trainyard.core.yard import Yard
+from trainyard.live.backends.base import MemberKey, MemberState, Observation, Progress, RunKey, Seen
+from trainyard.live.ends import MemberEnd, Run, end_of, failure_of
+from trainyard.model.terms import NO_TERMS
+from trainyard.state.lifecycle import WITH_PROCESSES, State
+from trainyard.state.record import Record
+
+OFF = 0.01  # part of a job's samples: a report that differs by less from what is believed can wait
+FASTER = 0.05  # the same of its speed
+EXITED, LOST, RUNNING, ABSENT = MemberState.EXITED, MemberState.LOST, MemberState.RUNNING, MemberState.ABSENT
+
+
+class Todo(NamedTuple):
+    """What a look asks to be done, beside telling the core."""
+
+    restart: list[RunKey]  # started, but nothing is there: start it again
+    end_servers: list[RunKey]
+    stop: list[RunKey]  # told to stop, and still there
+    kill: list[RunKey]  # told to end, and still there
+    orphans: list[RunKey]  # the core knows nothing of them, or that they are over
+
+
+@dataclass(slots=True)
+class Heard:
+    """What was told to the core of one run."""
+
+    attempt: int
+    started: bool = False
+    progress_at: float = -1.0  # of the last report that was told
+    told_s: float = 0.0
+    saved: float = -1.0
+
+
+@dataclass(slots=True)
+class Observer:
+    """Compares what the core believes with what a backend shows."""
+
+    yard: Yard
+    grace_s: Callable[[str], float]  # of a job
+    report_s: float
+    heard: dict[str, Heard] = field(default_factory=dict)
+
+    def records(self) -> Iterator[Record]:
+        """All jobs of which the core believes that something runs."""
+        for record in (*self.yard.table.records, *self.yard.parked.values()):
+            if record.state in WITH_PROCESSES:
+                yield record
+
+    def events(
+        self,
+        seen: Observation,
+        acted: Callable[[RunKey], bool],
+        now: float,
+        only: frozenset[RunKey] | None = None,
+    ) -> tuple[list[Event], Todo]:
+        """Return what has to be told and done; `acted` says whether a run's start was carried out."""
+        events: list[Event] = []
+        todo = Todo([], [], [], [], [])
+        alive = set()
+        for record in list(self.records()):
+            key = RunKey(record.job_id, record.attempt)
+            alive.add(key)
+            if only is not None and key not in only:
+                continue
+            assert record.occupies is not None
+            nodes = [share.node for share in record.occupies.shares]
+            members = {node: seen.members.get(MemberKey(*key, node)) for node in nodes}
+            self._look_at(record, key, members, seen.progress.get(key), acted(key), now, events, todo)
+        todo.orphans.extend(sorted({key.run for key in seen.members} - alive))
+        return events, todo
+
+    def forget(self, job_id: str) -> None:
+        """A job is over."""
+        self.heard.pop(job_id, None)
+
+    def _look_at(
+        self,
+        record: Record,
+        key: RunKey,
+        members: Mapping[str, Seen | None],
+        progress: Progress | None,
+        acted: bool,
+        now: float,
+        events: list[Event],
+        todo: Todo,
+    ) -> None:
+        """Look at one run."""
+        if not acted:
+            return  # whatever is there or not: it is still being started
+        ends = [
+            MemberEnd(node, seen.ended)
+            for node, seen in members.items()
+            if seen is not None and seen.state is EXITED and seen.ended is not None
+        ]
+        gone = len(ends) == len(members)
+        if record.state is State.KILLING:
+            events += self._gone(record, key, [end.node for end in ends], now)
+            if not gone:
+                todo.kill.append(key)
+            return
+        if all(seen is not None and seen.state is RUNNING for seen in members.values()):
+            events += self._confirmed(record, key, now)
+        events += self._reports(record, key, progress, now, at_end=gone)
+        run = self._run(record, key, progress)
+        if gone:
+            events.append(end_of(run, ends, now))
+        elif lost := [node for node, seen in members.items() if seen is None or seen.state is LOST]:
+            events.append(_lost(key, lost[0], now))
+        elif record.state is State.RUNNING and (failed := failure_of(run, ends, now, False)) is not None:
+            events.append(failed)
+        elif any(seen is not None and seen.state is ABSENT for seen in members.values()):
+            todo.restart.append(key)
+        elif record.state is State.STOPPING:
+            todo.stop.append(key)
+        elif all(
+            seen is not None and (seen.state is EXITED or seen.workers_over) for seen in members.values()
+        ):
+            todo.end_servers.append(key)
+
+    def _gone(self, record: Record, key: RunKey, nodes: list[str], now: float) -> list[Event]:
+        """Confirm a kill, node by node."""
+        on = record.trouble.on if record.trouble is not None else None
+        left = [node for node in nodes if on is None or node in on]
+        return [JobGone(now, *key, node) for node in left]
+
+    def _confirmed(self, record: Record, key: RunKey, now: float) -> list[Event]:
+        heard = self._heard(key)
+        if heard.started:
+            return []
+        heard.started = True
+        return [JobStarted(now, *key)]
+
+    def _heard(self, key: RunKey) -> Heard:
+        heard = self.heard.get(key.job_id)
+        if heard is None or heard.attempt != key.attempt:
+            heard = self.heard[key.job_id] = Heard(key.attempt)
+        return heard
+
+    def _run(self, record: Record, key: RunKey, progress: Progress | None) -> Run:
+        assert record.occupies is not None
+        said = progress is not None and (progress.finished or _all_done(record, progress))
+        return Run(
+            key,
+            record.state is State.STOPPING,
+            said,
+            (record.job.terms or NO_TERMS).transient_exit_codes,
+            self.grace_s(record.job_id),
+            record.given_since,
+            min(share.memory_gb for share in record.occupies.shares),
+        )
+
+    # -- reports ----------------------------------------------------------------------
+
+    def _reports(
+        self, record: Record, key: RunKey, progress: Progress | None, now: float, at_end: bool
+    ) -> Iterator[Event]:
+        """Tell what a job said, if it changes what is believed, or if it was its last word."""
+        heard = self._heard(key)
+        if progress is None or progress.at <= heard.progress_at or progress.samples_done is None:
+            return
+        if at_end or heard.progress_at < 0 or self._news(record, progress, heard, now):
+            heard.progress_at, heard.told_s = progress.at, now
+            yield ProgressReported(
+                now,
+                key.job_id,
+                progress.samples_done,
+                progress.samples_per_s,
+                progress.loss,
+                progress.samples_total,
+                key.attempt,
+            )
+        if progress.samples_saved is not None and progress.samples_saved > heard.saved:
+            heard.saved = progress.samples_saved
+            yield CheckpointWritten(now, key.job_id, progress.samples_saved, key.attempt)
+
+    def _news(self, record: Record, said: Progress, heard: Heard, now: float) -> bool:
+        """Whether a report differs from what is believed, or nothing was told for long."""
+        if now - heard.told_s >= self.report_s:
+            return True
+        total = max(record.total, 1.0)
+        off = abs(record.done_at(now) - (said.samples_done or 0.0)) / total
+        rate = said.samples_per_s
+        faster = rate is not None and abs(rate - record.rate) > FASTER * max(rate, record.rate)
+        return off > OFF or (faster and now - heard.told_s >= self.report_s / 60)
+
+
+def _lost(key: RunKey, node: str, now: float) -> Event:
+    text = f"whoever watched it on {node} is gone"
+    return JobFailed(now, key.job_id, "lost_shim", text, attempt=key.attempt, gone=False)
+
+
+def _all_done(record: Record, progress: Progress) -> bool:
+    """Whether a job did all samples that it was to do."""
+    total = progress.samples_total
+    if total is None and (record.length is None or record.length.known):
+        total = record.total
+    return total is not None and progress.samples_done is not None and progress.samples_done >= total

@@ -1,0 +1,135 @@
+"""Writing the store: one batch, one transaction. Only the controller's thread does this."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Table, and_, bindparam, func, select
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+
+from trainyard.errors import TrainyardError
+from trainyard.live.store.opening import Ownership, initialise
+from trainyard.live.store.tables import ATTEMPTS, EVENTS, INTENTS, JOBS, META, SNAPSHOTS, STORY
+
+Row = dict[str, Any]
+
+
+class StoreError(TrainyardError):
+    """The store cannot be written now; nothing of the batch is in it, or all of it."""
+
+
+class FencedError(TrainyardError):
+    """Another controller has taken over: this one must not do anything any more."""
+
+
+@dataclass(slots=True)
+class Batch:
+    """What is written together, in the order of the tables."""
+
+    events: list[Row] = field(default_factory=list)
+    intents: list[Row] = field(default_factory=list)
+    jobs: list[Row] = field(default_factory=list)  # new ones
+    attempts: list[Row] = field(default_factory=list)  # new ones
+    story: list[Row] = field(default_factory=list)
+    snapshots: list[Row] = field(default_factory=list)
+    ended_jobs: list[Row] = field(default_factory=list)  # by b_job_id
+    ended_attempts: list[Row] = field(default_factory=list)  # by b_job_id and b_attempt
+    done: list[Row] = field(default_factory=list)  # intents, by b_seq and b_n
+
+    def __bool__(self) -> bool:
+        return any(getattr(self, name) for name in self.__slots__)
+
+
+INSERTS: tuple[tuple[str, Table], ...] = (
+    ("events", EVENTS),
+    ("intents", INTENTS),
+    ("jobs", JOBS),
+    ("attempts", ATTEMPTS),
+    ("story", STORY),
+    ("snapshots", SNAPSHOTS),
+)
+UPDATES: Mapping[str, Any] = {
+    "ended_jobs": JOBS.update()
+    .where(JOBS.c.job_id == bindparam("b_job_id"))
+    .values(state=bindparam("state"), finished_s=bindparam("finished_s"), view=bindparam("view")),
+    "ended_attempts": ATTEMPTS.update()
+    .where(and_(ATTEMPTS.c.job_id == bindparam("b_job_id"), ATTEMPTS.c.attempt == bindparam("b_attempt")))
+    .values(
+        ended_s=bindparam("ended_s"),
+        code=bindparam("code"),
+        text=bindparam("text"),
+        exit_code=bindparam("exit_code"),
+        exit_signal=bindparam("exit_signal"),
+        samples_done=bindparam("samples_done"),
+    ),
+    "done": INTENTS.update()
+    .where(and_(INTENTS.c.seq == bindparam("b_seq"), INTENTS.c.n == bindparam("b_n")))
+    .values(done_s=bindparam("done_s")),
+}
+
+
+class Store:
+    """A store that this process owns."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Take the store for this process and begin a new epoch."""
+        self.engine = engine
+        self.ownership = Ownership(engine)
+        self.ownership.take()
+        try:
+            self.store_id, self.epoch = initialise(engine)
+        except BaseException:
+            self.ownership.release()
+            raise
+        self._unsure = False  # whether the last batch may be there although it failed
+
+    def write(self, batch: Batch) -> None:
+        """Write a batch, all of it or nothing; a batch that failed may be written again."""
+        try:
+            self.ownership.hold()
+            with self.engine.connect().execution_options(writes=True) as connection, connection.begin():
+                self._check_epoch(connection)
+                if not (self._unsure and self._has(connection, batch)):
+                    self._insert(connection, batch)
+        except IntegrityError as error:
+            raise TrainyardError(f"the store contradicts what is to be written: {_reason(error)}") from error
+        except SQLAlchemyError as error:
+            self._unsure = True
+            raise StoreError(_reason(error)) from error
+        self._unsure = False
+
+    def _check_epoch(self, connection: Connection) -> None:
+        asked = select(META.c.value).where(META.c.name == "epoch")
+        if connection.dialect.name != "sqlite":
+            asked = asked.with_for_update(read=True)
+        epoch = int(connection.execute(asked).scalar() or 0)
+        if epoch != self.epoch:
+            raise FencedError(f"another controller has taken over (epoch {epoch}, this one has {self.epoch})")
+
+    def _has(self, connection: Connection, batch: Batch) -> bool:
+        """Whether a batch was written by a transaction that seemed to fail."""
+        if not batch.events:
+            return False
+        last = connection.execute(select(func.max(EVENTS.c.seq))).scalar() or 0
+        return bool(last >= batch.events[-1]["seq"])
+
+    def _insert(self, connection: Connection, batch: Batch) -> None:
+        for name, table in INSERTS:
+            if rows := getattr(batch, name):
+                connection.execute(table.insert(), rows)
+        for name, update in UPDATES.items():
+            if rows := getattr(batch, name):
+                connection.execute(update, rows)
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self.ownership.release()
+        self.engine.dispose()
+
+
+def _reason(error: SQLAlchemyError) -> str:
+    """Return the first line of what a database says."""
+    said = str(getattr(error, "orig", None) or error).strip().splitlines()
+    return said[0] if said else type(error).__name__

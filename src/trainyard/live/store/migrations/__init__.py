@@ -1,0 +1,1 @@
+"""How does a store of an older version become one of this version?"""

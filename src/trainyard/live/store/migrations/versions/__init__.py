@@ -1,0 +1,1 @@
+"""Which steps lead from one version of the store to the next?"""
