@@ -11,7 +11,7 @@ It does no I/O but that of the store. `outbox` takes the intents; `live/hands.py
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from math import ceil, inf
+from math import ceil, floor, inf
 
 from trainyard.core.events import (
     CheckpointWritten,
@@ -37,6 +37,7 @@ from trainyard.live.settings import Settings
 from trainyard.live.store.log import Store
 from trainyard.live.views import Info, job_view, node_views
 from trainyard.model.job import Job
+from trainyard.model.tolerance import COUNT
 from trainyard.state.lifecycle import TERMINAL
 
 QUIET = (ProgressReported, CheckpointWritten, JobStarted, JobStopped, DecisionDue)  # ask for no decision
@@ -66,7 +67,8 @@ class Controller:
         self.decide_at = inf
         self.acted: dict[RunKey, float] = {}  # starts that were carried out, and when (monotonic)
         self.forgettable: list[RunKey] = []  # runs whose end is noted
-        self._dirty = False  # whether the policy should be asked
+        self.decided_s = max(yard.view.decided_s, 0.0)
+        self.asked_s = inf  # since when something is there that the policy should be asked about
 
     # -- what happens ----------------------------------------------------------------------
 
@@ -82,7 +84,8 @@ class Controller:
             elif isinstance(instruction, PlanRefused):
                 self.published.refuse(instruction.why, event.time_s)
         moot = any(isinstance(instruction, Ignored) for instruction in answer)
-        self._dirty |= not moot and not isinstance(event, QUIET)
+        if not moot and not isinstance(event, QUIET):
+            self.asked_s = min(self.asked_s, self.yard.now_s)
         if isinstance(event, PolicyChanged) and not moot:
             self.policy = event.name
         return answer
@@ -123,14 +126,20 @@ class Controller:
         """Return when the policy has to be asked next; infinity if only an event changes that."""
         if self.yard.paused:
             return inf
-        asked = self.clock.now() if self._dirty else self.decide_at
-        round_s = self.yard.rules.round_s
-        return ceil(asked / round_s) * round_s if round_s and asked < inf else asked
+        asked, round_s = min(self.asked_s, self.decide_at), self.yard.rules.round_s
+        if round_s is None:
+            return asked
+        due = ceil(asked / round_s - COUNT) * round_s if asked < inf else inf
+        if self.yard.target:  # while anything runs, every round decides
+            due = min(due, (floor(self.decided_s / round_s + COUNT) + 1) * round_s)
+        return due
 
     def decide(self) -> None:
         """Ask the policy; what follows is committed apart from what led to it."""
-        self._dirty = False
-        self.tell(DecisionDue(self.clock.now()), "policy")
+        self.asked_s, self.decided_s = inf, self.clock.now()
+        self.tell(DecisionDue(self.decided_s), "policy")
+        if self.decide_at <= self.yard.now_s:  # the policy failed: the next event asks it again
+            self.decide_at = inf
         if self.ledger.seq - self.snapshot_seq >= self.settings.snapshot_events:
             self.take_snapshot()
 

@@ -19,7 +19,7 @@ from trainyard.core.wire import from_record
 from trainyard.core.yard import Yard
 from trainyard.errors import TrainyardError
 from trainyard.live.backends.base import RunKey
-from trainyard.live.controller import Controller
+from trainyard.live.controller import QUIET, Controller
 from trainyard.live.deciding import Decider
 from trainyard.live.intents import Intent
 from trainyard.live.store import reading
@@ -69,6 +69,8 @@ def restore_books(connection: Connection, controller: Controller) -> tuple[list[
     yard, ledger = controller.yard, controller.ledger
     controller.number = reading.last_number(connection)
     controller.decide_at = yard.said_s
+    asked_s = reading.asked_since(connection, [kind.__name__ for kind in QUIET])
+    controller.asked_s = inf if asked_s is None else asked_s
     rows = {row["job_id"]: row for row in reading.active_jobs(connection)}
     for job_id in yard.over.records:
         row = reading.job_row(connection, job_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,6 +61,14 @@ def events_after(connection: Connection, seq: int) -> Iterator[RowMapping]:
 def last_seq(connection: Connection) -> int:
     """Return the number of the last event."""
     return connection.execute(select(func.max(EVENTS.c.seq))).scalar() or 0
+
+
+def asked_since(connection: Connection, quiet: Collection[str]) -> float | None:
+    """Return when something happened that no decision followed; `quiet` kinds of events ask for none."""
+    decided = select(func.max(EVENTS.c.seq)).where(EVENTS.c.kind == "DecisionDue").scalar_subquery()
+    after = EVENTS.c.seq > func.coalesce(decided, 0)
+    asked = select(func.min(EVENTS.c.time_s)).where(after, EVENTS.c.kind.not_in(quiet))
+    return connection.execute(asked).scalar()
 
 
 def open_intents(connection: Connection) -> list[RowMapping]:
