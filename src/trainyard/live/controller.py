@@ -25,13 +25,14 @@ from trainyard.core.events import (
 )
 from trainyard.core.instructions import DecideAt, Ignored, Instruction, PlanRefused
 from trainyard.core.yard import Yard
+from trainyard.errors import TrainyardError
 from trainyard.live.backends.base import Observation, RunKey
 from trainyard.live.clock import Clock
 from trainyard.live.deciding import Decider
 from trainyard.live.intents import Intent
 from trainyard.live.labels import Label, nothing
 from trainyard.live.ledger import Ledger, job_of
-from trainyard.live.observing import Observer, Todo
+from trainyard.live.observing import Acted, Observer, Todo
 from trainyard.live.published import Published
 from trainyard.live.settings import Settings
 from trainyard.live.store.log import Store
@@ -41,6 +42,10 @@ from trainyard.model.tolerance import COUNT
 from trainyard.state.lifecycle import TERMINAL
 
 QUIET = (ProgressReported, CheckpointWritten, JobStarted, JobStopped, DecisionDue)  # ask for no decision
+
+
+class BrokenError(TrainyardError):
+    """The core is not as its log says any more: only a new start from the log helps."""
 
 
 class Controller:
@@ -65,7 +70,8 @@ class Controller:
         self.number = 0  # of the last job
         self.snapshot_seq = -1  # of the last snapshot
         self.decide_at = inf
-        self.acted: dict[RunKey, float] = {}  # starts that were carried out, and when (monotonic)
+        self.started: dict[RunKey, float] = {}  # starts that were carried out, and when (monotonic)
+        self.killed: dict[RunKey, float] = {}  # the same of kills
         self.forgettable: list[RunKey] = []  # runs whose end is noted
         self.decided_s = max(yard.view.decided_s, 0.0)
         self.asked_s = inf  # since when something is there that the policy should be asked about
@@ -74,16 +80,20 @@ class Controller:
 
     def tell(self, event: Event, by: str = "") -> list[Instruction]:
         """Tell the core, and note what has to be committed for it."""
-        before = self.ledger.done(job_of(event))
-        self.decider.last = None
-        answer = self.yard.handle(event)
-        self.ledger.note(event, answer, before, by)
+        try:
+            before = self.ledger.done(job_of(event))
+            self.decider.last = None
+            answer = self.yard.handle(event)
+            self.ledger.note(event, answer, before, by)
+        except Exception as error:  # half of it may have happened
+            what = f"{type(event).__name__} of {job_of(event) or 'no job'}"
+            raise BrokenError(f"the core failed at {what}: {type(error).__name__}: {error}") from error
         for instruction in answer:
             if isinstance(instruction, DecideAt):
                 self.decide_at = instruction.time_s
             elif isinstance(instruction, PlanRefused):
                 self.published.refuse(instruction.why, event.time_s)
-        moot = any(isinstance(instruction, Ignored) for instruction in answer)
+        moot = is_moot(answer)
         if not moot and not isinstance(event, QUIET):
             self.asked_s = min(self.asked_s, self.yard.now_s)
         if isinstance(event, PolicyChanged) and not moot:
@@ -91,20 +101,27 @@ class Controller:
         return answer
 
     def submit(self, job: Job, info: Info, request_key: str | None = None) -> list[Instruction]:
-        """Take in a new job; the caller has looked for its request key."""
+        """Take in a new job, unless the core ignores it; the caller has looked for its request key."""
+        self.ledger.infos[job.job_id] = info
+        answer = self.tell(JobSubmitted(self.clock.now(), job), info.user)
+        if is_moot(answer):
+            del self.ledger.infos[job.job_id]
+            return answer
         self.number = max(self.number, info.number)
         self.ledger.note_job(job, info, request_key)
-        return self.tell(JobSubmitted(self.clock.now(), job), info.user)
+        return answer
 
     def observe(self, seen: Observation, began: float, only: frozenset[RunKey] | None = None) -> Todo:
         """Compare what the core believes with what the backend showed since `began`, and tell the core."""
 
-        def acted(key: RunKey) -> bool:
-            return self.acted.get(key, inf) < began
+        def acted(key: RunKey) -> Acted:
+            return Acted(self.started.get(key, inf) < began, self.killed.get(key, inf) < began)
 
         events, todo = self.observer.events(seen, acted, self.clock.now(), only)
         for event in events:
             self.tell(event, "backend")
+        if todo.orphans and not self.store.is_ours():  # else they may be somebody else's
+            return todo._replace(orphans=[])
         return todo
 
     def mark_done(self, intents: Iterable[Intent], at: float) -> None:
@@ -112,13 +129,16 @@ class Controller:
         for intent in intents:
             row = {"b_seq": intent.seq, "b_n": intent.n, "done_s": self.clock.now()}
             self.ledger.batch.done.append(row)
-            if intent.kind == "start":
-                self.acted[intent.key] = at
+            noted = {"start": self.started, "kill": self.killed}.get(intent.kind)
+            if noted is not None and self.observer.is_alive(intent.key):
+                noted[intent.key] = at
 
     def _run_over(self, job_id: str, attempt: int) -> None:
         self.observer.forget(job_id)
-        self.acted.pop(RunKey(job_id, attempt), None)
-        self.forgettable.append(RunKey(job_id, attempt))
+        key = RunKey(job_id, attempt)
+        self.started.pop(key, None)
+        self.killed.pop(key, None)
+        self.forgettable.append(key)
 
     # -- decisions ----------------------------------------------------------------------
 
@@ -196,6 +216,11 @@ class Controller:
         for job_id in [job for job in infos if self.yard.find(job) is None and job not in over]:
             del infos[job_id]
             self.published.forget(job_id)
+
+
+def is_moot(answer: Sequence[Instruction]) -> bool:
+    """Whether the core ignored what it was told."""
+    return any(isinstance(instruction, Ignored) for instruction in answer)
 
 
 def is_over(view: dict[str, object]) -> bool:

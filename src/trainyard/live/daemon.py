@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -129,19 +130,27 @@ class Live:
     @contextlib.asynccontextmanager
     async def running(self, opened: Sequence[Intent], starts: Sequence[Intent]) -> AsyncIterator[Live]:
         """Work: first what was left undone, then a look at everything, then decisions."""
-        self.controller.publish_all()
         self.hands.know(starts)
         self.hands.take(opened)
+        self.controller.commit()
+        self.controller.publish_all()
         await self._first_look()
         self.shell.start()
         looking = asyncio.create_task(self.eyes.run())
+        looking.add_done_callback(self._blind)
         try:
             yield self
         finally:
             looking.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await looking
+            await asyncio.wait([looking])
+            self.hands.close()
             await asyncio.to_thread(self.shell.close)
+
+    def _blind(self, looking: asyncio.Task[None]) -> None:
+        """Who cannot look any more must not go on."""
+        if not looking.cancelled() and (error := looking.exception()) is not None:
+            self.shell.failure = self.shell.failure or error
+            self.stopped.set()
 
     async def _first_look(self) -> None:
         """See what ended while nobody looked, before anything is decided."""
@@ -190,17 +199,33 @@ class Live:
 
     # -- going down ----------------------------------------------------------------------
 
-    async def pause(self, stop: bool) -> None:
-        """Decide no more; with `stop` everything that runs saves its work, and this waits for it."""
+    async def pause(self, stop: bool) -> list[str]:
+        """Decide no more; with `stop` everything that runs saves its work, and this waits for it.
+
+        Returns what still runs: more time than jobs have to save, and the backend to act, is not given.
+        """
         await self.ask(
             lambda controller: controller.tell(DecisionsPaused(controller.clock.now(), stop), "down")
         )
-        while stop and await self.ask(lambda controller: any(True for _ in controller.observer.records())):
+        left = await self.ask(_running) if stop else {}
+        until = time.monotonic() + max(left.values(), default=0.0) + 2 * self.controller.settings.act_s
+        while left and time.monotonic() < until:
             await asyncio.sleep(LOOK_S)
+            left = await self.ask(_running)
+        return sorted(left)
 
     async def write_snapshot(self) -> None:
         """Write the core down, so that the next start has nothing to replay."""
         await self.ask(lambda controller: controller.take_snapshot())
+
+
+def _running(controller: Controller) -> dict[str, float]:
+    """What runs, with the longest time that it may take to stop."""
+    settings = controller.settings
+    return {
+        record.job_id: max(controller.ledger.usual_grace_s(record.job_id), settings.most_grace_s)
+        for record in controller.observer.records()
+    }
 
 
 def _is_gone(seen: Observation, key: RunKey) -> bool:

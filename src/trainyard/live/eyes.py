@@ -20,6 +20,7 @@ class Eyes:
     def __init__(self, backend: Backend, take: Take, settings: Settings) -> None:
         self.backend, self.settings = backend, settings
         self.answered_at = time.monotonic()  # when the backend last answered
+        self._waits = False  # whether the last look has no answer
         self.silence = ""  # why it does not, if it does not
         self._take = take
         self._news = asyncio.Event()
@@ -27,7 +28,7 @@ class Eyes:
     @property
     def silent_s(self) -> float:
         """How long the backend has not answered, if that is long; else 0."""
-        silent = time.monotonic() - self.answered_at
+        silent = time.monotonic() - self.answered_at if self._waits else 0.0
         return silent if silent > self.settings.silent_s else 0.0
 
     async def run(self) -> None:
@@ -62,7 +63,7 @@ class Eyes:
         """Look once; return what is there, and when the look began. No answer is no evidence of anything."""
         if only is not None and not only:
             return None
-        began = time.monotonic()
+        began, self._waits = time.monotonic(), True
         try:
             seen = await asyncio.wait_for(self.backend.observe(only), self.settings.act_s)
         except Exception as error:
@@ -70,5 +71,5 @@ class Eyes:
         if isinstance(seen, Unknown):
             self.silence = seen.why
             return None
-        self.answered_at, self.silence = time.monotonic(), ""
+        self.answered_at, self.silence, self._waits = time.monotonic(), "", False
         return seen, began

@@ -11,12 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from trainyard.errors import TrainyardError
 from trainyard.live.backends.base import Backend, RunKey, Shares
 from trainyard.live.intents import Intent, run_spec
 from trainyard.live.labels import Label, nothing
 from trainyard.live.observing import Todo
 from trainyard.live.settings import Settings
 
+AGAIN = ("start", "end servers", "stop", "kill")  # what may be done again after a look
 Marker = Callable[[Intent, float], None]
 
 
@@ -37,14 +39,14 @@ class Hands:
         self.trouble: dict[str, str] = {}  # what could not be done so far, and why
         self._spec_of, self._mark, self._fenced, self._at = spec_of, mark, fenced, at
         self._tasks: set[asyncio.Task[None]] = set()
-        self._last: dict[RunKey, asyncio.Task[None]] = {}  # what starts and retunes a run, in order
+        self._last: dict[RunKey, asyncio.Task[None]] = {}  # what starts, retunes and stops a run, in order
         self._repeated: dict[tuple[str, RunKey], float] = {}
         self._starts: dict[RunKey, Intent] = {}  # of runs that may have to be started again
 
     def take(self, intents: Sequence[Intent]) -> None:
         """Begin to carry out what was committed."""
         for intent in intents:
-            ordered = intent.kind in ("start", "retune")
+            ordered = intent.kind in ("start", "retune", "stop")  # a kill waits for nothing
             before = self._last.get(intent.key) if ordered else None
             task = self._begin(self._carry_out(intent, before))
             if ordered:
@@ -73,15 +75,18 @@ class Hands:
         for key in keys:
             self._starts.pop(key, None)
             self._last.pop(key, None)
-            for entry in [entry for entry in self._repeated if entry[1] == key]:
-                del self._repeated[entry]
+            for what in AGAIN:
+                self._repeated.pop((what, key), None)
+                self.trouble.pop(f"{what} {key.job_id}", None)
             self._begin(self._forget(key))
 
+    def close(self) -> None:
+        """Begin nothing more; what was not marked as done is done again by the next controller."""
+        for task in self._tasks:
+            task.cancel()
+
     async def _forget(self, key: RunKey) -> None:
-        try:
-            await self.backend.forget(key)
-        except Exception as error:
-            self.trouble[f"forget {key.job_id}"] = _said(error)
+        await self._once(f"forget {key.job_id}", partial(self.backend.forget, key))
 
     def _begin(self, doing: Any) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(doing)
@@ -132,6 +137,8 @@ class Hands:
             await backend.retune(key, shares)
         elif await backend.fence(intent.record["node"]):
             self._fenced(intent.record["node"])
+        else:
+            raise TrainyardError("it is not certain yet that nothing runs there")
 
     async def _start(self, intent: Intent) -> None:
         await self.backend.ensure_started(run_spec(intent, self._spec_of(intent.job_id)))

@@ -28,22 +28,30 @@ class Intent(NamedTuple):
         return RunKey(self.job_id, self.attempt)
 
 
+def named(instruction: Instruction) -> tuple[str, str, int] | None:
+    """Return kind, job and attempt of what an instruction asks to be done outside, if anything."""
+    if isinstance(instruction, Fence):
+        return "fence", "", 0
+    if not isinstance(instruction, (Start, Retune, Stop, Kill)):
+        return None
+    return type(instruction).__name__.lower(), instruction.job_id, instruction.attempt
+
+
 def intent_of(yard: Yard, instruction: Instruction, seq: int, n: int, grace_s: float) -> Intent | None:
     """Return what an instruction asks to be done outside; None if that is nothing."""
+    about = named(instruction)
+    if about is None:
+        return None
+    record: dict[str, Any] = {}
     if isinstance(instruction, Start):
         record = _start(yard, instruction)
     elif isinstance(instruction, Retune):
         record = {"shares": _shares(instruction.allocation)}
     elif isinstance(instruction, Stop):
         record = {"grace_s": grace_s}
-    elif isinstance(instruction, Kill):
-        record = {}
     elif isinstance(instruction, Fence):
-        return Intent(seq, n, "fence", "", 0, {"node": instruction.node})
-    else:
-        return None
-    kind = type(instruction).__name__.lower()
-    return Intent(seq, n, kind, instruction.job_id, instruction.attempt, record)
+        record = {"node": instruction.node}
+    return Intent(seq, n, *about, record)
 
 
 def _start(yard: Yard, start: Start) -> dict[str, Any]:

@@ -64,7 +64,6 @@ class Ledger:
 
     def note_job(self, job: Job, info: Info, request_key: str | None) -> None:
         """A job is new."""
-        self.infos[job.job_id] = info
         self.batch.jobs.append(
             {
                 "number": info.number,

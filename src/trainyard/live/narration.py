@@ -23,7 +23,7 @@ def told(event: Event, change: Change, record: Record | None, lost: float, by: s
         return _ended(event, change, record) + _again(record, change, lost)
     if isinstance(event, JobCancelled):
         return f"{change.after.value}: {event.text}"
-    return f"{change.after.value}: {change.cause}"
+    return f"{change.after.value}: {change.cause}" + _again(record, change, lost)
 
 
 def _started(change: Change, attempt: int, record: Record | None) -> str:

@@ -23,6 +23,13 @@ FASTER = 0.05  # the same of its speed
 EXITED, LOST, RUNNING, ABSENT = MemberState.EXITED, MemberState.LOST, MemberState.RUNNING, MemberState.ABSENT
 
 
+class Acted(NamedTuple):
+    """What is known to be carried out before a look began."""
+
+    started: bool
+    killed: bool
+
+
 class Todo(NamedTuple):
     """What a look asks to be done, beside telling the core."""
 
@@ -62,11 +69,11 @@ class Observer:
     def events(
         self,
         seen: Observation,
-        acted: Callable[[RunKey], bool],
+        acted: Callable[[RunKey], Acted],
         now: float,
         only: frozenset[RunKey] | None = None,
     ) -> tuple[list[Event], Todo]:
-        """Return what has to be told and done; `acted` says whether a run's start was carried out."""
+        """Return what has to be told and done; `acted` says what was carried out of a run."""
         events: list[Event] = []
         todo = Todo([], [], [], [], [])
         alive = set()
@@ -82,6 +89,11 @@ class Observer:
         todo.orphans.extend(sorted({key.run for key in seen.members} - alive))
         return events, todo
 
+    def is_alive(self, key: RunKey) -> bool:
+        """Whether the core believes that something of a run is there."""
+        record = self.yard.find(key.job_id)
+        return record is not None and record.attempt == key.attempt and record.state in WITH_PROCESSES
+
     def forget(self, job_id: str) -> None:
         """A job is over."""
         self.heard.pop(job_id, None)
@@ -92,35 +104,32 @@ class Observer:
         key: RunKey,
         members: Mapping[str, Seen | None],
         progress: Progress | None,
-        acted: bool,
+        acted: Acted,
         now: float,
         events: list[Event],
         todo: Todo,
     ) -> None:
         """Look at one run."""
-        if not acted:
+        if not acted.started:
             return  # whatever is there or not: it is still being started
         ends = [
             MemberEnd(node, seen.ended)
             for node, seen in members.items()
             if seen is not None and seen.state is EXITED and seen.ended is not None
         ]
-        gone = len(ends) == len(members)
         if record.state is State.KILLING:
-            events += self._gone(record, key, [end.node for end in ends], now)
-            if not gone:
+            # What was started, then ended for certain, and is not there is gone, whoever cleared it away.
+            cleared = [node for node, seen in members.items() if seen is None and acted.killed]
+            events += self._gone(record, key, [*(end.node for end in ends), *cleared], now)
+            if len(ends) + len(cleared) < len(members):
                 todo.kill.append(key)
             return
         if all(seen is not None and seen.state is RUNNING for seen in members.values()):
             events += self._confirmed(record, key, now)
-        events += self._reports(record, key, progress, now, at_end=gone)
-        run = self._run(record, key, progress)
-        if gone:
-            events.append(end_of(run, ends, now))
-        elif lost := [node for node, seen in members.items() if seen is None or seen.state is LOST]:
-            events.append(_lost(key, lost[0], now))
-        elif record.state is State.RUNNING and (failed := failure_of(run, ends, now, False)) is not None:
-            events.append(failed)
+        end = self._end(record, self._run(record, key, progress), members, ends, now)
+        events += self._reports(record, key, progress, now, at_end=end is not None)
+        if end is not None:
+            events.append(end)
         elif any(seen is not None and seen.state is ABSENT for seen in members.values()):
             todo.restart.append(key)
         elif record.state is State.STOPPING:
@@ -129,6 +138,21 @@ class Observer:
             seen is not None and (seen.state is EXITED or seen.workers_over) for seen in members.values()
         ):
             todo.end_servers.append(key)
+
+    def _end(
+        self,
+        record: Record,
+        run: Run,
+        members: Mapping[str, Seen | None],
+        ends: list[MemberEnd],
+        now: float,
+    ) -> Event | None:
+        """Return how a run ended, or why it has to end; None if it goes on."""
+        if len(ends) == len(members):
+            return end_of(run, ends, now)
+        if lost := [node for node, seen in members.items() if seen is None or seen.state is LOST]:
+            return _lost(run.key, lost[0], now)
+        return failure_of(run, ends, now, False) if record.state is State.RUNNING else None
 
     def _gone(self, record: Record, key: RunKey, nodes: list[str], now: float) -> list[Event]:
         """Confirm a kill, node by node."""
@@ -169,7 +193,7 @@ class Observer:
     ) -> Iterator[Event]:
         """Tell what a job said, if it changes what is believed, or if it was its last word."""
         heard = self._heard(key)
-        if progress is None or progress.at <= heard.progress_at or progress.samples_done is None:
+        if progress is None or progress.at == heard.progress_at or progress.samples_done is None:
             return
         if at_end or heard.progress_at < 0 or self._news(record, progress, heard, now):
             heard.progress_at, heard.told_s = progress.at, now

@@ -7,6 +7,7 @@ what the core makes of it has to be what it was, event by event; else the log is
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from math import inf
 
 from sqlalchemy import Connection, RowMapping
@@ -21,16 +22,22 @@ from trainyard.errors import TrainyardError
 from trainyard.live.backends.base import RunKey
 from trainyard.live.controller import QUIET, Controller
 from trainyard.live.deciding import Decider
-from trainyard.live.intents import Intent
+from trainyard.live.intents import Intent, named
 from trainyard.live.store import reading
 from trainyard.live.views import Info
+from trainyard.state.lifecycle import State
 
 
 class ReplayError(TrainyardError):
     """The log does not lead where it led when it was written."""
 
 
-def replay(yard: Yard, decider: Decider, row: RowMapping, *, decide: bool = False) -> bool:
+Named = tuple[int, str, str, int]  # an intent: number, kind, job, attempt
+
+
+def replay(
+    yard: Yard, decider: Decider, row: RowMapping, intents: Sequence[Named], *, decide: bool = False
+) -> bool:
     """Tell the core of one event of the log; whether it changed anything. `decide`: ask the policy again."""
     event = from_record(json.loads(row["record"]))
     decider.dictated = None if decide or row["plan"] is None else json.loads(row["plan"])
@@ -40,6 +47,9 @@ def replay(yard: Yard, decider: Decider, row: RowMapping, *, decide: bool = Fals
     said = json.dumps([answer_record(instruction) for instruction in answer])
     if said != row["answer"]:
         raise ReplayError(f"event {row['seq']} of the log leads to {said}; it led to {row['answer']}")
+    asked = [(n, *about) for n, each in enumerate(answer) if (about := named(each)) is not None]
+    if asked != list(intents):
+        raise ReplayError(f"event {row['seq']} of the log asks for {asked}; noted is {list(intents)}")
     if decide and row["plan"] is not None and json.dumps(decider.last) != row["plan"]:
         plan = json.dumps(decider.last)
         raise ReplayError(f"decision {row['seq']} of the log is {plan}; it was {row['plan']}")
@@ -53,10 +63,11 @@ def restore_yard(connection: Connection, decider: Decider) -> tuple[Yard, str, i
         return None
     yard = yard_of(found.state, decider.policy(found.policy).decide, decider.policy)
     policy, seq = found.policy, found.seq
+    intents = reading.named_intents(connection, found.seq)
     for row in reading.events_after(connection, found.seq):
         if row["seq"] != seq + 1:
             raise ReplayError(f"event {seq + 1} is missing in the log")
-        changed = replay(yard, decider, row)
+        changed = replay(yard, decider, row, intents.get(row["seq"], ()))
         if changed and row["kind"] == PolicyChanged.__name__:
             policy = json.loads(row["record"])["name"]
         seq = row["seq"]
@@ -82,9 +93,16 @@ def restore_books(connection: Connection, controller: Controller) -> tuple[list[
     opened = [_intent(row) for row in reading.open_intents(connection)]
     starting = {intent.key for intent in opened if intent.kind == "start"}
     alive = {RunKey(record.job_id, record.attempt) for record in controller.observer.records()}
-    controller.acted.update((key, -inf) for key in alive - starting)
+    killing = {intent.key for intent in opened if intent.kind == "kill"}
+    controller.started.update((key, -inf) for key in alive - starting)
+    controller.killed.update((key, -inf) for key in alive - killing if _is_killed(yard, key))
     starts = [_intent(row) for row in reading.starts_of(connection, sorted({key.job_id for key in alive}))]
     return opened, [intent for intent in starts if intent.key in alive]
+
+
+def _is_killed(yard: Yard, key: RunKey) -> bool:
+    record = yard.find(key.job_id)
+    return record is not None and record.state is State.KILLING
 
 
 def _info(row: RowMapping, attempt: RowMapping | None) -> Info:
@@ -107,10 +125,11 @@ def check_log(connection: Connection, decider: Decider) -> int:
         return 0
     yard = yard_of(first.state, decider.policy(first.policy).decide, decider.policy)
     seq = first.seq
+    intents = reading.named_intents(connection, first.seq)
     for row in reading.events_after(connection, first.seq):
         if row["seq"] != seq + 1:
             raise ReplayError(f"event {seq + 1} is missing in the log")
-        replay(yard, decider, row, decide=True)
+        replay(yard, decider, row, intents.get(row["seq"], ()), decide=True)
         yard.story.take()
         seq = row["seq"]
     last = reading.latest_snapshot(connection)

@@ -37,7 +37,8 @@ class Settings:
     snapshot_events: int = 2000  # between two snapshots of the core
     remember: int = 1000  # jobs that are over and can be tried again, or waited for
     log_bytes: int = 1_000_000_000  # of the output of one attempt on one node
-    store_s: float = 5.0  # a store that is locked for so long is said to be
+    store_s: float = 5.0  # a store that cannot be written for so long is said to be in trouble
+    store_again_s: float = 0.25  # before it is tried again
 
     def rules(self) -> dict[str, float | int | None]:
         """Return those that are the core's rules."""

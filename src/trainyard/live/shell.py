@@ -6,6 +6,7 @@ those that led to it were answered.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
@@ -14,15 +15,20 @@ from concurrent.futures import Future
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
+from trainyard.errors import TrainyardError
 from trainyard.live.backends.base import RunKey
-from trainyard.live.controller import Controller
-from trainyard.live.store.log import StoreError
+from trainyard.live.controller import BrokenError, Controller
+from trainyard.live.store.log import FencedError, StoreError
 
 T = TypeVar("T")
 LONGEST_S = 60.0  # of sleep
-AGAIN_S = 0.25  # before a store that failed is tried again
 
 Ask = Callable[[Controller], Any]
+Asked = tuple[Ask, Future[Any]]
+
+
+class EndedError(TrainyardError):
+    """The controller has ended: nobody does what is asked."""
 
 
 class Shell:
@@ -34,8 +40,11 @@ class Shell:
         self.store_trouble: tuple[float, str] | None = None  # since when (monotonic), and why
         self.failure: BaseException | None = None  # what ended the thread
         self._forget = forget
-        self._asks: SimpleQueue[tuple[Ask, Future[Any]]] = SimpleQueue()
+        self._asks: SimpleQueue[Asked] = SimpleQueue()
+        self._begun: list[Future[Any]] = []  # what is done but not committed
         self._ends = threading.Event()
+        self._over = threading.Event()
+        self._said = False  # that the store is in trouble
         self._thread = threading.Thread(target=self._run, name="controller", daemon=True)
         self.ended: Callable[[], None] = lambda: None
 
@@ -47,12 +56,14 @@ class Shell:
         """Have something done in the controller's thread; the answer comes after the commit."""
         answer: Future[T] = Future()
         self._asks.put((ask, answer))
+        if self._over.is_set():
+            self._refuse()
         return answer
 
     def close(self) -> None:
         """Finish what is begun and end."""
         self._ends.set()
-        self.ask(lambda _: None)
+        self._asks.put((lambda _: None, Future()))
         if self._thread.is_alive():
             self._thread.join()
 
@@ -65,7 +76,20 @@ class Shell:
         except BaseException as error:
             self.failure = error
         finally:
+            self._over.set()
+            for answer in self._begun:
+                answer.set_exception(self._why())
+            self._refuse()
             self.ended()
+
+    def _refuse(self) -> None:
+        """Answer everybody who would wait for ever."""
+        for _, answer in self._all_asked():
+            if answer.set_running_or_notify_cancel():
+                answer.set_exception(self._why())
+
+    def _why(self) -> EndedError:
+        return EndedError(f"the controller has ended{f': {self.failure}' if self.failure else ''}")
 
     def _step(self) -> None:
         controller = self.controller
@@ -76,33 +100,44 @@ class Shell:
             controller.decide()
             self._commit()
 
-    def _wait(self, until_s: float) -> list[tuple[Ask, Future[Any]]]:
+    def _wait(self, until_s: float) -> list[Asked]:
         """Sleep until somebody asks or the time has come; return all that was asked."""
         left = min(until_s - self.controller.clock.now(), LONGEST_S)
-        asked = []
         try:
-            asked.append(self._asks.get(timeout=max(left, 0.0)) if left > 0 else self._asks.get_nowait())
+            first = self._asks.get(timeout=left) if left > 0 else self._asks.get_nowait()
+        except Empty:
+            return []
+        return [first, *self._all_asked()]
+
+    def _all_asked(self) -> list[Asked]:
+        asked = []
+        with contextlib.suppress(Empty):
             while True:
                 asked.append(self._asks.get_nowait())
-        except Empty:
-            return asked
+        return asked
 
-    def _answer(self, asked: list[tuple[Ask, Future[Any]]]) -> None:
-        """Do what was asked, commit it, and only then answer."""
-        answers: list[tuple[Future[Any], Any, Exception | None]] = []
+    def _answer(self, asked: list[Asked]) -> None:
+        """Do what was asked and is still wanted, commit it, and only then answer."""
+        results: list[tuple[Any, Exception | None]] = []
         for ask, answer in asked:
-            try:
-                answers.append((answer, ask(self.controller), None))
-            except Exception as error:
-                answers.append((answer, None, error))
+            if answer.set_running_or_notify_cancel():
+                self._begun.append(answer)
+                results.append(self._do(ask))
         self._commit()
-        for answer, result, trouble in answers:
-            if not answer.set_running_or_notify_cancel():
-                continue
+        answers, self._begun = self._begun, []
+        for answer, (result, trouble) in zip(answers, results, strict=True):
             if trouble is None:
                 answer.set_result(result)
             else:
                 answer.set_exception(trouble)
+
+    def _do(self, ask: Ask) -> tuple[Any, Exception | None]:
+        try:
+            return ask(self.controller), None
+        except (BrokenError, FencedError):
+            raise
+        except Exception as error:  # a refusal, or a mistake of who asked
+            return None, error
 
     def _commit(self) -> None:
         """Commit, however long the store takes: nothing else happens until then."""
@@ -114,17 +149,19 @@ class Shell:
                 if self._ends.is_set():
                     raise
                 self._complain(str(error))
-                time.sleep(AGAIN_S)
-        if self.store_trouble is not None:
+                self._ends.wait(self.controller.settings.store_again_s)
+        if self._said:
             print("trainyard: the store can be written again", file=sys.stderr, flush=True)
-            self.store_trouble = None
+        self.store_trouble, self._said = None, False
         over, self.controller.forgettable = self.controller.forgettable, []
         if over:
             self._forget(over)
 
     def _complain(self, why: str) -> None:
-        if self.store_trouble is None or self.store_trouble[1] != why:
-            since = time.monotonic() if self.store_trouble is None else self.store_trouble[0]
-            self.store_trouble = since, why
+        """Note the trouble at once; say it once it lasts."""
+        since = time.monotonic() if self.store_trouble is None else self.store_trouble[0]
+        self.store_trouble = since, why
+        if not self._said and time.monotonic() - since >= self.controller.settings.store_s:
+            self._said = True
             text = f"the store cannot be written: {why}; what runs goes on, nothing new is begun"
             print(f"trainyard: {text}", file=sys.stderr, flush=True)

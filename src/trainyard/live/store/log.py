@@ -77,11 +77,16 @@ class Store:
         """Take the store for this process and begin a new epoch."""
         self.engine = engine
         self.ownership = Ownership(engine)
-        self.ownership.take()
+        try:
+            self.ownership.take()
+        except SQLAlchemyError as error:
+            raise StoreError(f"the store cannot be opened: {_reason(error)}") from error
         try:
             self.store_id, self.epoch = initialise(engine)
-        except BaseException:
+        except BaseException as error:
             self.ownership.release()
+            if isinstance(error, SQLAlchemyError):
+                raise StoreError(f"the store cannot be opened: {_reason(error)}") from error
             raise
         self._unsure = False  # whether the last batch may be there although it failed
 
@@ -100,6 +105,15 @@ class Store:
             raise StoreError(_reason(error)) from error
         self._unsure = False
 
+    def is_ours(self) -> bool:
+        """Whether no other controller has taken over, for certain; FencedError if one has."""
+        try:
+            with self.engine.connect() as connection:
+                self._check_epoch(connection)
+        except SQLAlchemyError:
+            return False
+        return True
+
     def _check_epoch(self, connection: Connection) -> None:
         asked = select(META.c.value).where(META.c.name == "epoch")
         if connection.dialect.name != "sqlite":
@@ -110,12 +124,15 @@ class Store:
 
     def _has(self, connection: Connection, batch: Batch) -> bool:
         """Whether a batch was written by a transaction that seemed to fail."""
-        if not batch.events:
-            return False
-        last = connection.execute(select(func.max(EVENTS.c.seq))).scalar() or 0
-        return bool(last >= batch.events[-1]["seq"])
+        for rows, table in ((batch.events, EVENTS), (batch.snapshots, SNAPSHOTS)):
+            if rows:
+                last = connection.execute(select(func.max(table.c.seq))).scalar()
+                return bool(last is not None and last >= rows[-1]["seq"])
+        return False  # marks of what is done: they may be set twice
 
     def _insert(self, connection: Connection, batch: Batch) -> None:
+        if batch.snapshots:
+            _drop_snapshots(connection)
         for name, table in INSERTS:
             if rows := getattr(batch, name):
                 connection.execute(table.insert(), rows)
@@ -127,6 +144,13 @@ class Store:
         """Let go of the store."""
         self.ownership.release()
         self.engine.dispose()
+
+
+def _drop_snapshots(connection: Connection) -> None:
+    """Keep the first snapshot, with which the log begins, and the last one, which a new one follows."""
+    first, last = connection.execute(select(func.min(SNAPSHOTS.c.seq), func.max(SNAPSHOTS.c.seq))).one()
+    if first is not None:
+        connection.execute(SNAPSHOTS.delete().where(SNAPSHOTS.c.seq > first, SNAPSHOTS.c.seq < last))
 
 
 def _reason(error: SQLAlchemyError) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, make_url, select, text
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 
 from trainyard.errors import InputError, TrainyardError
@@ -131,23 +132,28 @@ class Ownership:
 
     def _take_session(self) -> None:
         session = self.engine.connect().execution_options(isolation_level="AUTOCOMMIT")
-        got = session.execute(text("SELECT pg_try_advisory_lock(:number)"), {"number": LOCK_NUMBER}).scalar()
-        if not got:
+        try:
+            asked = text("SELECT pg_try_advisory_lock(:number)")
+            if not session.execute(asked, {"number": LOCK_NUMBER}).scalar():
+                raise OwnedError(self._owner())
+        except BaseException:
             session.close()
-            raise OwnedError(self._owner())
+            raise
         self._session = session
 
     def hold(self) -> None:
         """See that the lock is still ours, and take it again after the connection was lost."""
-        if self._session is None:
+        if self.engine.dialect.name == "sqlite":
             return
-        try:
-            self._session.execute(text("SELECT 1"))
-        except Exception:
-            self._session.invalidate()
-            self._session.close()
-            self._session = None
-            self._take_session()
+        if self._session is not None:
+            try:
+                self._session.execute(text("SELECT 1"))
+                return
+            except SQLAlchemyError:
+                self._session.invalidate()
+                self._session.close()
+                self._session = None
+        self._take_session()
 
     def release(self) -> None:
         """Give the lock back."""
@@ -155,6 +161,7 @@ class Ownership:
             os.close(self._file)
             self._file = None
         if self._session is not None:
+            self._session.invalidate()  # a pool would keep the connection, and with it the lock
             self._session.close()
             self._session = None
 

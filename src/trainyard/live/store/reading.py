@@ -71,6 +71,16 @@ def asked_since(connection: Connection, quiet: Collection[str]) -> float | None:
     return connection.execute(asked).scalar()
 
 
+def named_intents(connection: Connection, seq: int) -> dict[int, list[tuple[int, str, str, int]]]:
+    """Return the intents of all events after one: number, kind, job and attempt."""
+    wanted = (INTENTS.c.seq, INTENTS.c.n, INTENTS.c.kind, INTENTS.c.job_id, INTENTS.c.attempt)
+    asked = select(*wanted).where(INTENTS.c.seq > seq).order_by(INTENTS.c.seq, INTENTS.c.n)
+    found: dict[int, list[tuple[int, str, str, int]]] = {}
+    for of, *rest in connection.execute(asked):
+        found.setdefault(of, []).append(tuple(rest))
+    return found
+
+
 def open_intents(connection: Connection) -> list[RowMapping]:
     """Return what has to be done and is not known to be done."""
     asked = select(INTENTS).where(INTENTS.c.done_s.is_(None)).order_by(INTENTS.c.seq, INTENTS.c.n)

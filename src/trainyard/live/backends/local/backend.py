@@ -113,8 +113,9 @@ class LocalBackend:
         return seen
 
     async def fence(self, node: str) -> bool:
-        """Nodes are pretended here: what runs on them is seen and killed one by one."""
-        return False
+        """Nodes are pretended here: what runs on them is killed one by one, and then nothing does."""
+        empty: bool = await self._call(self._is_empty, node)
+        return empty
 
     async def forget(self, key: RunKey) -> None:
         """Take the marks of a run away."""
@@ -175,6 +176,7 @@ class LocalBackend:
         for folder in (layout.job(key.job_id), layout.checkpoint(key.job_id), layout.attempt(key)):
             folder.mkdir(mode=PRIVATE, exist_ok=True)
         if (layout.attempt(key) / "kill").exists():
+            self._never_start(run)
             return
         ports = self._ports(run)
         for member in run.members:
@@ -182,11 +184,7 @@ class LocalBackend:
             directory = layout.member(member_key)
             if any((directory / name).exists() for name in ("begun", "exit.json")):
                 continue
-            directory.mkdir(mode=PRIVATE, exist_ok=True)
-            layout.mark(member_key).touch(mode=0o600)
-            self._marked.setdefault(key, [])
-            if member_key not in self._marked[key]:
-                self._marked[key].append(member_key)
+            self._mark(member_key)
             shares = shares_record(self.limits, member.shares, self._cpus_in_use())
             limits = self.limits.record(layout.title(member_key))
             first_gpu = self._offsets.get(member.node, 0)
@@ -195,6 +193,21 @@ class LocalBackend:
             self._at("before spawn")
             self._spawn(directory)
             self._at("after spawn")
+
+    def _mark(self, key: MemberKey) -> None:
+        """Note that a member may be there, before anything of it is."""
+        self.layout.member(key).mkdir(mode=PRIVATE, exist_ok=True)
+        self.layout.mark(key).touch(mode=0o600)
+        keys = self._marked.setdefault(key.run, [])
+        if key not in keys:
+            keys.append(key)
+
+    def _never_start(self, run: RunSpec) -> None:
+        """It was told to be gone first: show that nothing is there."""
+        for member in run.members:
+            key = MemberKey(*run.key, member.node)
+            self._mark(key)
+            self._bury(key)
 
     def _check_epoch(self) -> None:
         if (read_json(self.layout.root / "epoch.json") or {"epoch": 0})["epoch"] != self._epoch:
@@ -241,6 +254,7 @@ class LocalBackend:
             )
 
     def _leave_marker(self, key: RunKey, name: str, content: object) -> None:
+        self._check_epoch()
         for member_key in self._marked.get(key, ()):
             directory = self.layout.member(member_key)
             if not (directory / name).exists():
@@ -248,6 +262,7 @@ class LocalBackend:
             _wake(directory)
 
     def _end(self, key: RunKey) -> None:
+        self._check_epoch()
         attempt = self.layout.attempt(key)
         attempt.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
         (attempt / "kill").touch(mode=0o600)  # before anything else: a start that comes late finds it
@@ -306,7 +321,7 @@ class LocalBackend:
         progress: dict[RunKey, Progress] = {}
         for run in runs:
             # What it says of itself is read after how it ended: so its last words are never missed.
-            for key in self._marked[run]:
+            for key in self._marked.get(run, ()):  # it may be forgotten meanwhile
                 members[key] = seen(self.layout.member(key))
             if (said := self._said(run)) is not None:
                 progress[run] = said
@@ -324,7 +339,12 @@ class LocalBackend:
             known = self._progress[run] = changed, progress_of(path)
         return known[1]
 
+    def _is_empty(self, node: str) -> bool:
+        here = [key for keys in list(self._marked.values()) for key in keys if key.node == node]
+        return all((self.layout.member(key) / "exit.json").exists() for key in here)
+
     def _forget(self, key: RunKey) -> None:
+        self._check_epoch()
         for member_key in self._marked.get(key, ()):
             self.layout.mark(member_key).unlink(missing_ok=True)
         self._marked.pop(key, None)
