@@ -8,6 +8,7 @@ import sys
 import typer
 
 from trainyard._version import __version__
+from trainyard.cli.operate import up
 from trainyard.cli.study import (
     compare,
     evaluate,
@@ -61,6 +62,7 @@ app.add_typer(trace.app, name="trace")
 app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)
 app.command("reproduce")(reproduce.reproduce)
+app.command("up")(up.up)
 
 
 def run() -> None:

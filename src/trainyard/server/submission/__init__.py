@@ -1,0 +1,1 @@
+"""May this job be submitted, and if not, what is wrong with it?"""
