@@ -33,7 +33,7 @@ settings.load_profile("patient")
 
 WITHOUT_TORCH = "not torch"
 WHOLE_MODULE = "\npytestmark = pytest.mark.torch\n"
-MAY_SKIP = ("needs /dev/full",)  # reasons that hold on some operating systems
+MAY_SKIP = ("needs /dev/full", "needs cgroups v1")  # reasons that hold on some operating systems
 EVENTS = ("submit", "finish", "stopped", "node_failed", "node_repaired", "decide")  # those of a simulation
 
 

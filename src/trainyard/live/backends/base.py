@@ -189,8 +189,14 @@ class Backend(Protocol):
         """How a run ended is written down: it need not be observed any more."""
         ...
 
-    def logs(self, key: RunKey, rank: int, *, server: bool = False, offset: int = 0) -> AsyncIterator[bytes]:
-        """Return the output of one process so far, from an offset."""
+    def logs(
+        self, key: RunKey, rank: int, *, server: bool = False, offset: int = 0, lines: int | None = None
+    ) -> AsyncIterator[tuple[int, bytes]]:
+        """Return the output of one process so far, in pieces, each with the offset after it.
+
+        It begins at an offset, which counts all output there ever was, or with the last lines. What an engine
+        has dropped is left out.
+        """
         ...
 
     def dry_run(self, run: RunSpec) -> str:

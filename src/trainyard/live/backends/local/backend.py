@@ -29,7 +29,7 @@ from trainyard.live.backends.base import (
 )
 from trainyard.live.backends.local.layout import PRIVATE, Layout, key_of, read_json, write_json
 from trainyard.live.backends.local.limits import Limits, find_limits, shares_record
-from trainyard.live.backends.local.logs import read_log
+from trainyard.live.backends.local.logs import read_log, tail_offset
 from trainyard.live.backends.local.look import Leftovers, progress_of, seen
 from trainyard.live.backends.local.ports import free_ports
 from trainyard.live.backends.local.run_file import run_record
@@ -122,15 +122,19 @@ class LocalBackend:
         await self._call(self._forget, key)
 
     async def logs(
-        self, key: RunKey, rank: int, *, server: bool = False, offset: int = 0
-    ) -> AsyncIterator[bytes]:
-        """Return output from an offset on, as far as it is there."""
+        self, key: RunKey, rank: int, *, server: bool = False, offset: int = 0, lines: int | None = None
+    ) -> AsyncIterator[tuple[int, bytes]]:
+        """Return output from an offset on, or its last lines, as far as it is there."""
         path = await self._call(self._log_of, key, rank, server)
         if path is None:
             return
-        while data := await self._call(read_log, path, offset):
-            offset += len(data)
-            yield data
+        if lines is not None:
+            offset = await self._call(tail_offset, path, lines)
+        while True:
+            offset, data = await self._call(read_log, path, offset)
+            if not data:
+                return
+            yield offset, data
 
     def dry_run(self, run: RunSpec) -> str:
         """Say which processes would start where."""

@@ -7,32 +7,41 @@ from pathlib import Path
 MOST = 1 << 18  # bytes that are read at once
 
 
-def read_log(path: Path, offset: int) -> bytes:
-    """Return some output from an offset that counts all output there ever was; nothing at the end.
+def read_log(path: Path, offset: int) -> tuple[int, bytes]:
+    """Return some output from an offset that counts all output there ever was, and the offset after it.
 
-    What was dropped because the log was full is left out: reading goes on with what is there.
+    Where output was dropped because the log was full, reading goes on with what is there; the log says so.
     """
-    for _ in range(3):  # the file may be changed while it is read
-        before = _before(path)
-        older = _size(path.with_name(f"{path.name}.1")) if before else 0
-        if offset >= before:
-            data = _piece(path, offset - before)
-        else:
-            data = _piece(path.with_name(f"{path.name}.1"), max(offset - (before - older), 0))
-        if _before(path) == before:
-            return data
-    return b""
+    for _ in range(5):  # the file may be changed while it is read
+        before, older = _before(path), path.with_name(f"{path.name}.1")
+        # While it is changed its name is free, and what it has is in the older half already.
+        first = before - _size(older) if path.exists() else before
+        start = max(offset, first)
+        there = path.exists() and start >= before
+        data = _piece(path, start - before) if there else _piece(older, start - first)
+        if _before(path) == before and (data or path.exists()):
+            return start + len(data), data
+    return offset, b""
 
 
-def first_offset(path: Path) -> int:
-    """Return the offset of the oldest output that is still there."""
-    before = _before(path)
-    return before - _size(path.with_name(f"{path.name}.1")) if before else 0
-
-
-def end_offset(path: Path) -> int:
-    """Return the offset of the end."""
-    return _before(path) + _size(path)
+def tail_offset(path: Path, lines: int) -> int:
+    """Return the offset at which the last lines begin, as far as they are there."""
+    end = at = _before(path) + _size(path)
+    first, found = end - _size(path) - _size(path.with_name(f"{path.name}.1")), 0
+    while at > first:
+        start = max(at - MOST, first)
+        _, data = read_log(path, start)
+        data = data[: at - start]
+        if not data:
+            break
+        # The end of the last line begins no other one.
+        place = len(data) - 1 if start + len(data) == end else len(data)
+        while (place := data.rfind(b"\n", 0, place)) >= 0:
+            found += 1
+            if found == lines:
+                return start + place + 1
+        at = start
+    return first if lines else end
 
 
 def _before(path: Path) -> int:

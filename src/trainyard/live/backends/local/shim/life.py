@@ -47,8 +47,10 @@ def main(directory: str) -> int:
         return 0  # another shim has it, or had it
     with open("run.json", encoding="utf-8") as file:
         run = json.load(file)
-    if os.path.exists("kill") or os.path.exists("../kill"):
-        report = {"started": False, "processes": [], "oom_kills": 0, "stop_asked": False, "killed": True}
+    killed, stopped = os.path.exists("kill") or os.path.exists("../kill"), os.path.exists("stop")
+    if killed or stopped:  # nothing is started only to be ended
+        ends = {"stop_asked": stopped and not killed, "killed": killed, "at": time.time()}
+        report = {"started": False, "processes": [], "oom_kills": 0, **ends}
     else:
         LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         report = Shim(run).run()
