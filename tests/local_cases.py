@@ -21,6 +21,8 @@ from trainyard.live.settings import Settings
 PATIENCE_S = 60.0  # tests wait for what has to happen, however busy the machine is
 SETTINGS = Settings(kill_s=1.0)
 KEY = RunKey("1", 1)
+UNLIMITED = Shares(0.0, 0.0)
+SHORT = {"$C": "$TRAINYARD_CHECKPOINT_DIR", "LOOP": "while :; do sleep 0.02; done"}  # in texts for the shell
 NO_GROUPS = Limits("affinity")
 STORE = f"{os.getpid():08x}"  # its first letters name everything that runs
 
@@ -34,12 +36,14 @@ def until(said, patience_s=PATIENCE_S):
     return found
 
 
-def member(node="n0", gpus=(0,), servers=0, first_rank=0, first_server=0, shares=Shares(0.0, 0.0)):
+def member(node="n0", gpus=(0,), servers=0, first_rank=0, first_server=0, shares=UNLIMITED):
     return Member(node, tuple(gpus), servers, shares, first_rank, first_server)
 
 
 def run_of(command, *members, key=KEY, env=None, workdir="/", **more):
-    """A run of a shell text, or of a list of words."""
+    """A run of a text for the shell, or of a list of words."""
+    for name, meaning in SHORT.items() if isinstance(command, str) else ():
+        command = command.replace(name, meaning)
     members = members or (member(),)
     workers = sum(len(each.gpus) for each in members)
     spec = {"command": command, "workdir": str(workdir), "env": env or {}, "grace_s": None}

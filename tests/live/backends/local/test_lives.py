@@ -14,8 +14,8 @@ from trainyard.live.backends.base import MemberKey, MemberState, RunKey
 from trainyard.live.backends.local.backend import FencedError
 from trainyard.live.backends.local.shim.files import take_lock
 
-PATIENT = "trap 'exit 75' TERM; touch $TRAINYARD_CHECKPOINT_DIR/ready; while :; do sleep 0.02; done"
-DEAF = "trap '' TERM; touch $TRAINYARD_CHECKPOINT_DIR/ready; while :; do sleep 0.02; done"
+PATIENT = "trap 'exit 75' TERM; touch $C/ready; LOOP"
+DEAF = "trap '' TERM; touch $C/ready; LOOP"
 
 
 def codes(ended):
@@ -52,7 +52,7 @@ def test_it_runs_while_its_processes_do(bench):
 
 
 def test_what_is_started_again_and_again_starts_once(bench):
-    run = run_of(f"echo $$ >> $TRAINYARD_CHECKPOINT_DIR/pids; {PATIENT}")
+    run = run_of(f"echo $$ >> $C/pids; {PATIENT}")
     for _ in range(3):
         bench.start(run)
     ready(bench)
@@ -66,7 +66,7 @@ def test_what_is_started_again_and_again_starts_once(bench):
 
 
 def test_of_two_shims_at_once_one_gives_up(bench):
-    run = run_of(f"echo $$ >> $TRAINYARD_CHECKPOINT_DIR/pids; {PATIENT}")
+    run = run_of(f"echo $$ >> $C/pids; {PATIENT}")
     bench.start(run)
     for _ in range(5):
         bench.backend._spawn(bench.directory())
@@ -90,13 +90,13 @@ def test_a_shim_that_finds_the_lock_taken_starts_nothing(bench):
 
 def test_a_start_that_comes_after_a_kill_starts_nothing(bench):
     bench.kill()
-    bench.start(run_of("touch $TRAINYARD_CHECKPOINT_DIR/ran"))
-    assert bench.look().members == {}
+    bench.start(run_of("touch $C/ran"))
+    assert bench.ended().started is False
     assert bench.backend._shims == []
 
 
 def test_a_shim_that_comes_after_a_kill_starts_nothing(bench):
-    run = run_of("touch $TRAINYARD_CHECKPOINT_DIR/ran")
+    run = run_of("touch $C/ran")
     bench.backend._spawn = lambda _: None  # as if the controller died before it could
     bench.start(run)
     del bench.backend._spawn
@@ -111,7 +111,7 @@ def test_a_shim_that_comes_after_a_kill_starts_nothing(bench):
 def test_a_kill_before_the_shim_looks_is_seen_by_it(bench):
     """The shim is there, but has not begun: it finds the marker and starts nothing."""
     bench.backend._spawn = lambda _: None
-    bench.start(run_of("touch $TRAINYARD_CHECKPOINT_DIR/ran"))
+    bench.start(run_of("touch $C/ran"))
     del bench.backend._spawn
     (bench.layout.attempt(KEY) / "kill").touch()
     bench.backend._spawn(bench.directory())
@@ -122,7 +122,7 @@ def test_a_kill_before_the_shim_looks_is_seen_by_it(bench):
 def test_a_stop_before_the_shim_looks_is_no_failure(bench):
     """Nothing is started only to be told to stop: it could not have saved anything."""
     bench.backend._spawn = lambda _: None
-    bench.start(run_of("touch $TRAINYARD_CHECKPOINT_DIR/ran"))
+    bench.start(run_of("touch $C/ran"))
     del bench.backend._spawn
     bench.stop()
     bench.backend._spawn(bench.directory())
@@ -134,7 +134,7 @@ def test_a_stop_before_the_shim_looks_is_no_failure(bench):
 def test_another_attempt_has_its_own_files_and_the_same_checkpoints(bench):
     for attempt, gpus in ((1, (0,)), (2, (0, 1, 2)), (3, (1,))):
         run = run_of(
-            "echo $TRAINYARD_ATTEMPT $WORLD_SIZE >> $TRAINYARD_CHECKPOINT_DIR/sizes",
+            "echo $TRAINYARD_ATTEMPT $WORLD_SIZE >> $C/sizes",
             member(gpus=gpus),
             key=RunKey("1", attempt),
         )
@@ -154,6 +154,7 @@ def test_a_controller_that_comes_back_sees_what_runs(bench):
         Bench(bench.root, epoch=1)
     again.stop()
     assert codes(again.ended()) == codes(bench.ended()) == {("worker", 0): (75, None)}
+    bench.backend._epoch = 2
     again.close()
 
 
@@ -161,8 +162,8 @@ def test_a_controller_that_comes_back_sees_what_runs(bench):
 
 
 def test_a_stop_lets_workers_save_and_is_told_once(bench):
-    saves = "trap 'echo x >> $TRAINYARD_CHECKPOINT_DIR/saved; exit 75' TERM"
-    bench.start(run_of(f"{saves}; touch $TRAINYARD_CHECKPOINT_DIR/ready; while :; do sleep 0.02; done"))
+    saves = "trap 'echo x >> $C/saved; exit 75' TERM"
+    bench.start(run_of(f"{saves}; touch $C/ready; LOOP"))
     ready(bench)
     for _ in range(3):
         bench.stop()
@@ -172,7 +173,7 @@ def test_a_stop_lets_workers_save_and_is_told_once(bench):
 
 
 def test_when_grace_is_over_everything_is_killed(bench):
-    bench.start(run_of(f"(trap '' TERM; while :; do sleep 0.02; done) & echo $! > $TRAINYARD_CHECKPOINT_DIR/child; {DEAF}"))
+    bench.start(run_of(f"(trap '' TERM; LOOP) & echo $! > $C/child; {DEAF}"))
     ready(bench)
     child = pid_in(bench.file("child"))
     bench.stop(grace_s=0.1)
@@ -191,10 +192,10 @@ def test_a_kill_ends_everything_at_once(bench):
 
 def test_a_data_loader_is_not_told_to_stop(bench):
     """Only worker processes are: a data loader that is told crashes the training step."""
-    loader = "(trap 'touch $TRAINYARD_CHECKPOINT_DIR/told' TERM; while :; do sleep 0.02; done) &"
-    loader += "echo $! > $TRAINYARD_CHECKPOINT_DIR/loader; "
-    saves = "trap 'sleep 0.3; kill -0 $(cat $TRAINYARD_CHECKPOINT_DIR/loader) && exit 75' TERM; "
-    bench.start(run_of(loader + saves + "touch $TRAINYARD_CHECKPOINT_DIR/ready; while :; do sleep 0.02; done"))
+    loader = "(trap 'touch $C/told' TERM; LOOP) &"
+    loader += "echo $! > $C/loader; "
+    saves = "trap 'sleep 0.3; kill -0 $(cat $C/loader) && exit 75' TERM; "
+    bench.start(run_of(loader + saves + "touch $C/ready; LOOP"))
     ready(bench)
     loader = pid_in(bench.file("loader"))
     bench.stop()
@@ -204,14 +205,14 @@ def test_a_data_loader_is_not_told_to_stop(bench):
 
 
 def test_daemons_of_a_worker_end_with_it(either):
-    daemon = "setsid sh -c 'echo $$ > $TRAINYARD_CHECKPOINT_DIR/daemon; exec sleep 1000' & "
-    either.start(run_of(daemon + "while [ ! -s $TRAINYARD_CHECKPOINT_DIR/daemon ]; do sleep 0.01; done; exit 0"))
+    daemon = "setsid sh -c 'echo $$ > $C/daemon; exec sleep 1000' & "
+    either.start(run_of(daemon + "while [ ! -s $C/daemon ]; do sleep 0.01; done; exit 0"))
     assert codes(either.ended()) == {("worker", 0): (0, None)}
     assert not is_alive(pid_in(either.file("daemon")))
 
 
 def test_the_worker_that_ends_badly_first_is_named_and_the_others_are_stopped(bench):
-    text = "if [ $RANK = 1 ]; then sleep 0.1; echo 'it hurts'; exit 3; fi; trap 'exit 4' TERM; while :; do sleep 0.02; done"
+    text = "if [ $RANK = 1 ]; then sleep 0.1; echo 'it hurts'; exit 3; fi; trap 'exit 4' TERM; LOOP"
     bench.start(run_of(text, member(gpus=(0, 1, 2))))
     ended = bench.ended()
     assert (ended.first.rank, ended.first.code, ended.first.last_line) == (1, 3, "it hurts")
@@ -230,9 +231,9 @@ def test_workers_that_do_not_stop_for_another_are_killed(bench):
 
 
 def test_when_the_shim_is_killed_its_workers_go_and_all_else_is_cleared(either):
-    daemon = "setsid sh -c 'echo $$ > $TRAINYARD_CHECKPOINT_DIR/daemon; exec sleep 1000' & "
-    loader = "(while :; do sleep 0.02; done) & echo $! > $TRAINYARD_CHECKPOINT_DIR/loader; "
-    either.start(run_of(daemon + loader + f"echo $$ > $TRAINYARD_CHECKPOINT_DIR/worker; {DEAF}"))
+    daemon = "setsid sh -c 'echo $$ > $C/daemon; exec sleep 1000' & "
+    loader = "(LOOP) & echo $! > $C/loader; "
+    either.start(run_of(daemon + loader + f"echo $$ > $C/worker; {DEAF}"))
     either.started()
     pids = [pid_in(either.file(name)) for name in ("daemon", "loader", "worker")]
     kill_shim(either)
@@ -246,7 +247,7 @@ def test_when_the_shim_is_killed_its_workers_go_and_all_else_is_cleared(either):
 
 def test_what_a_dead_shim_left_is_found_by_what_it_holds(bench):
     """Without cgroups and with another environment it still holds the lock that it inherited."""
-    hides = "setsid env -i sh -c 'echo $$ > $0; exec sleep 1000' $TRAINYARD_CHECKPOINT_DIR/daemon & "
+    hides = "setsid env -i sh -c 'echo $$ > $0; exec sleep 1000' $C/daemon & "
     bench.start(run_of(hides + DEAF))
     bench.started()
     daemon = pid_in(bench.file("daemon"))
@@ -269,7 +270,7 @@ def test_a_shim_ignores_the_signals_of_a_terminal(bench):
 
 
 def test_a_worker_killed_from_outside_is_told_apart(bench):
-    bench.start(run_of(f"echo $$ > $TRAINYARD_CHECKPOINT_DIR/worker; {PATIENT}"))
+    bench.start(run_of(f"echo $$ > $C/worker; {PATIENT}"))
     os.kill(pid_in(bench.file("worker")), signal.SIGKILL)
     assert bench.ended().first.signal == signal.SIGKILL
 
@@ -288,15 +289,15 @@ def test_members_on_several_nodes_live_by_themselves(bench):
 
 def test_odd_names_of_jobs_and_nodes_are_names_of_files(bench):
     key = RunKey("17_0,../x", 1)
-    bench.start(run_of("exit 0", member("rack 1/n,0")  , key=key))
+    bench.start(run_of("exit 0", member("rack 1/n,0"), key=key))
     assert codes(bench.ended(key, "rack 1/n,0")) == {("worker", 0): (0, None)}
     assert bench.layout.marked() == [MemberKey("17_0,../x", 1, "rack 1/n,0")]
 
 
 # -- parameter servers ---------------------------------------------------------------------------------------
 
-SERVES = "if [ $TRAINYARD_ROLE = server ]; then trap 'exit 0' TERM; touch $TRAINYARD_CHECKPOINT_DIR/serving$RANK; while :; do sleep 0.02; done; fi; "
-WAITS = "while [ ! -e $TRAINYARD_CHECKPOINT_DIR/serving0 ]; do sleep 0.01; done; "
+SERVES = "if [ $TRAINYARD_ROLE = server ]; then trap 'exit 0' TERM; touch $C/serving$RANK; LOOP; fi; "
+WAITS = "while [ ! -e $C/serving0 ]; do sleep 0.01; done; "
 
 
 def test_servers_are_ended_when_all_workers_are_done(bench):

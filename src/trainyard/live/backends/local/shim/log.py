@@ -36,7 +36,7 @@ class Log:
             while data:
                 data = data[self._put(data) :]
         except OSError as error:
-            self.lost, self.why = self.lost + len(data), error.strerror
+            self.lost, self.why = self.lost + len(data), str(error.strerror)
 
     def _put(self, data: bytes) -> int:
         """Write as much as there is room for; return how much that was."""
