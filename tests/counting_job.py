@@ -22,8 +22,6 @@ signal.signal(signal.SIGTERM, lambda *_: asked.append(1))
 def replace(path, content):
     with open(f"{path}.{attempt}", "w") as file:
         file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
     os.rename(f"{path}.{attempt}", path)
 
 
@@ -62,7 +60,7 @@ while done < steps and not asked:
     if done % every == 0:
         replace(f"{place}/saved", str(done))
         saved = done
-        report(done, saved)
+    report(done, saved)
 if asked and done < steps:
     replace(f"{place}/saved", str(done))
     say(f"saved {done}")

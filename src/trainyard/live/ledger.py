@@ -87,11 +87,15 @@ class Ledger:
         if isinstance(event, (JobFailed, JobStopped)) and event.job_id in self.infos:
             info = self.infos[event.job_id]
             info.exit_code, info.exit_signal = event.exit_code, event.exit_signal
-        for n, instruction in enumerate(answer):
-            self._note_instruction(instruction, n)
+        self._note_ends(answer)
+        # A run that ended and the next start of its job may be the same event: the end comes first.
+        started = {each.job_id: each.attempt for each in answer if isinstance(each, Start)}
         lost = max(before - self.done(job_of(event)), 0.0)
         for n, change in enumerate(self.yard.story.take()):
-            self._note_change(event, change, n, lost if change.job_id == job_of(event) else 0.0, by)
+            mine = change.job_id == job_of(event)
+            self._note_change(event, change, n, lost if mine else 0.0, by, started.get(change.job_id))
+        for n, instruction in enumerate(answer):
+            self._note_instruction(instruction, n)
         if (job_id := job_of(event)) is not None:
             self.touched.add(job_id)
 
@@ -122,14 +126,17 @@ class Ledger:
             }
         )
 
+    def _note_ends(self, answer: Sequence[Instruction]) -> None:
+        for instruction in answer:
+            if isinstance(instruction, Ended):
+                info = self.infos[instruction.job.job_id]
+                info.finished_s = instruction.finish_s
+                if instruction.state is State.DONE:
+                    info.exit_code, info.exit_signal = 0, None
+
     def _note_instruction(self, instruction: Instruction, n: int) -> None:
         if isinstance(instruction, Start):
             self._note_start(instruction)
-        elif isinstance(instruction, Ended):
-            info = self.infos[instruction.job.job_id]
-            info.finished_s = instruction.finish_s
-            if instruction.state is State.DONE:
-                info.exit_code, info.exit_signal = 0, None
         intent = intent_of(self.yard, instruction, self.seq, n, self.grace_s(instruction))
         if intent is not None:
             self.touched.add(intent.job_id)
@@ -156,7 +163,9 @@ class Ledger:
         row: Row = {"job_id": start.job_id, "attempt": start.attempt, "started_s": now}
         self.batch.attempts.append(row | NOT_OVER | {"nodes": json.dumps(nodes), "samples_done": None})
 
-    def _note_change(self, event: Event, change: Change, n: int, lost: float, by: str) -> None:
+    def _note_change(
+        self, event: Event, change: Change, n: int, lost: float, by: str, started: int | None
+    ) -> None:
         self.touched.add(change.job_id)
         record = self.find(change.job_id)
         self.batch.story.append(
@@ -172,11 +181,11 @@ class Ledger:
         if record is None:
             return
         if change.before in WITH_PROCESSES and change.after not in WITH_PROCESSES:
-            self._note_run_over(change, record)
+            self._note_run_over(change, record, record.attempt if started is None else started - 1)
         if change.after in TERMINAL or change.before in TERMINAL:
             self._note_over(change, record)
 
-    def _note_run_over(self, change: Change, record: Record) -> None:
+    def _note_run_over(self, change: Change, record: Record, attempt: int) -> None:
         info, trouble = self.infos[change.job_id], record.trouble
         code, text = "", ""
         if trouble is not None and change.after is not State.DONE:
@@ -184,7 +193,7 @@ class Ledger:
         self.batch.ended_attempts.append(
             {
                 "b_job_id": change.job_id,
-                "b_attempt": record.attempt,
+                "b_attempt": attempt,
                 "ended_s": change.time_s,
                 "code": code,
                 "text": text,
@@ -193,7 +202,7 @@ class Ledger:
                 "samples_done": record.done_at(change.time_s),
             }
         )
-        self.run_over(change.job_id, record.attempt)
+        self.run_over(change.job_id, attempt)
 
     def _note_over(self, change: Change, record: Record) -> None:
         over = change.after in TERMINAL

@@ -66,7 +66,7 @@ def _again(record: Record | None, change: Change, lost: float) -> str:
     """Say what becomes of the job, and how much it has to do again."""
     if change.after in TERMINAL or record is None:
         return ""
-    back = f"; {lost:.0f} samples have to be done again" if lost > 0 else ""
+    back = f"; {lost:.0f} samples have to be done again" if round(lost) else ""
     state = "; held until it is released" if change.after is State.HELD else ""
     return back + state
 
