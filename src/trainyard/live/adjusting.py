@@ -40,6 +40,20 @@ def _nodes(yard: Yard, cluster: Cluster, now: float) -> Iterator[Event]:
             yield NodeJoined(now, node)
 
 
+def told(event: Event) -> str:
+    """Say what differs from the last time; "" if nobody needs to know."""
+    match event:
+        case NodeLeft():
+            return f"node {event.node} is not in the cluster any more, or not as it was"
+        case NodeJoined():
+            return f"node {event.node.node_id} is new, or not as it was"
+        case PolicyChanged():
+            return f"the policy is now {event.name}"
+        case RulesChanged():
+            return "now " + ", ".join(f"{name} is {value}" for name, value in event.changes.items())
+    return ""
+
+
 def unlike(yard: Yard, cluster: Cluster) -> list[str]:
     """Return what a cluster file says of tenants that the store does not: there the store decides."""
     ours, theirs = yard.cluster.tenants, cluster.tenants

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from trainyard.core.events import DecisionsPaused, NodeFenced
 from trainyard.core.yard import Yard
-from trainyard.live.adjusting import adjustments, unlike
+from trainyard.live.adjusting import adjustments, told, unlike
 from trainyard.live.backends.base import Backend, MemberState, Observation, RunKey
 from trainyard.live.clock import Clock, RealClock
 from trainyard.live.controller import Controller
@@ -110,8 +110,10 @@ def _adjust(controller: Controller, options: Options) -> list[str]:
     notes = []
     for event in list(events):
         controller.tell(event, "up")
-        notes.append(f"{type(event).__name__}: since the last time")
-    return notes + (unlike(yard, options.cluster) if options.cluster is not None else [])
+        notes.append(told(event))
+    return [note for note in notes if note] + (
+        unlike(yard, options.cluster) if options.cluster is not None else []
+    )
 
 
 class Live:

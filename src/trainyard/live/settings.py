@@ -39,6 +39,11 @@ class Settings:
     log_bytes: int = 1_000_000_000  # of the output of one attempt on one node
     store_s: float = 5.0  # a store that cannot be written for so long is said to be in trouble
     store_again_s: float = 0.25  # before it is tried again
+    # how it answers
+    body_bytes: int = 1_000_000  # of a request
+    answer_s: float = 5.0  # answers that are on their way when it ends
+    delta_s: float = 0.2  # between two events that say what changed
+    keep_alive_s: float = 15.0  # a stream says something so often
 
     def rules(self) -> dict[str, float | int | None]:
         """Return those that are the core's rules."""

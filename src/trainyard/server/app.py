@@ -17,7 +17,7 @@ from trainyard.server.desk import Desk
 from trainyard.server.faults import Refusal, error_object
 from trainyard.server.gate import Gate
 from trainyard.server.reply import Reply
-from trainyard.server.routes import cluster, jobs
+from trainyard.server.routes import cluster, events, jobs, logs
 
 BASE = "/api/v1"
 
@@ -31,14 +31,14 @@ def make_app(desk: Desk, token: str, names: Iterable[str] = ()) -> ASGIApp:
         docs_url=None,
         redoc_url=None,
     )
-    for routes in (jobs.routes, cluster.routes):
+    for routes in (jobs.routes, logs.routes, cluster.routes, events.routes):
         app.include_router(routes(desk), prefix=BASE)
     app.add_exception_handler(Refusal, _refusal)
     app.add_exception_handler(InputError, _wrong)
     app.add_exception_handler(RequestValidationError, _wrong_query)
     app.add_exception_handler(HTTPException, _no_path)
     app.add_exception_handler(Exception, _broken)
-    return Gate(app, token, {"localhost", *names})
+    return Gate(app, token, {"localhost", *names}, desk.controller.settings.body_bytes)
 
 
 def _reply(status: int, message: str, field: str | None = None) -> Reply:

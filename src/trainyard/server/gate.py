@@ -12,7 +12,6 @@ from trainyard.server.answers import to_bytes
 from trainyard.server.faults import error_object
 from trainyard.server.network import is_known
 
-MOST_BYTES = 1_000_000
 MOST_DIGITS = 12  # of a length that is worth reading
 VERSION = (b"trainyard-version", __version__.encode())
 KEEP_OUT = (b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")
@@ -26,7 +25,7 @@ class TooLargeError(Exception):
 class Gate:
     """Stands before the application."""
 
-    def __init__(self, app: ASGIApp, token: str, names: Iterable[str], most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, app: ASGIApp, token: str, names: Iterable[str], most_bytes: int) -> None:
         """`names` are this server's own, beside addresses."""
         self._app, self._token, self._most = app, token.encode(), most_bytes
         self._names = frozenset(name.lower() for name in names)

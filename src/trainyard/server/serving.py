@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import ceil
 
 import uvicorn
 from sqlalchemy import make_url
@@ -15,7 +16,6 @@ from trainyard.model.profile import Profile
 from trainyard.server.app import make_app
 from trainyard.server.desk import Desk
 
-END_S = 5  # answers that are on their way have so long
 LOOK_S = 0.01
 
 
@@ -51,7 +51,7 @@ class Serving:
             access_log=False,
             lifespan="off",
             server_header=False,
-            timeout_graceful_shutdown=END_S,
+            timeout_graceful_shutdown=ceil(desk.controller.settings.answer_s),
         )
         self._desk, self._taken, self._server = desk, taken, _Server(config)
         self.over = asyncio.Event()

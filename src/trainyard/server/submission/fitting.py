@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from trainyard.errors import did_you_mean
@@ -11,7 +11,7 @@ from trainyard.files.job_check import JobCheck
 from trainyard.files.position import Position, dotted
 from trainyard.model.cluster import Cluster, Node
 from trainyard.model.job import Job
-from trainyard.model.profile import Profile
+from trainyard.model.profile import Profile, Sync
 from trainyard.model.tenant import Tenant
 from trainyard.model.terms import Terms
 from trainyard.server.faults import FieldError
@@ -46,13 +46,14 @@ def check_fits(wish: Wish, around: Surroundings) -> None:
         raise FieldError("model", f"unknown model '{wish.model}'{hint} (up --profiles FILE brings others)")
     _check_tenant(wish, around.tenants)
     _check_gpus(wish, around)
+    _check_servers(wish)
     if wish.grace_s is not None and wish.grace_s > around.most_grace_s:
         most = f"{around.most_grace_s:g}"
         raise FieldError(
             "grace_s", f"{wish.grace_s:g} is more than {most}, the most that this controller gives"
         )
     nodes = tuple(Node(n["node"], n["gpu_type"], n["gpus"], n["cpus"], n["memory_gb"]) for n in around.nodes)
-    JobCheck(Cluster("", nodes))(make_job(wish, "new", 0.0, around), _Place())
+    JobCheck(Cluster("", nodes))(make_job(wish, wish.name, 0.0, around), _Place())
 
 
 def _check_tenant(wish: Wish, tenants: Mapping[str, Tenant]) -> None:
@@ -84,6 +85,23 @@ def _check_gpus(wish: Wish, around: Surroundings) -> None:
         raise FieldError(_gpus_field(wish), f"{wish.gpus.least}, but {has}; trainyard nodes shows them")
 
 
+def _check_servers(wish: Wish) -> None:
+    """Refuse a number of servers that no policy would give."""
+    if wish.servers and wish.servers != wish.gpus.least:
+        each = f"every worker has one parameter server: give {wish.gpus.least}, or leave this out"
+        raise FieldError("servers", f"{wish.servers}, but {each}")
+
+
+def _profile(wish: Wish, around: Surroundings) -> Profile | None:
+    """What is known of the job's speed; with servers or without is as the user says."""
+    profile = around.models.get(wish.model)
+    serves = profile is not None and profile.serves
+    if wish.servers is None or bool(wish.servers) == serves:
+        return profile
+    known = profile or Profile()
+    return replace(known, sync=replace(known.sync or Sync(), kind="ps" if wish.servers else "ring"))
+
+
 def _gpus_field(wish: Wish) -> str:
     return "gpus" if wish.gpus.one else "gpus.min"
 
@@ -97,7 +115,7 @@ def make_job(wish: Wish, job_id: str, now_s: float, around: Surroundings) -> Job
         least,
         samples=wish.samples,
         model=wish.model,
-        profile=around.models.get(wish.model),
+        profile=_profile(wish, around),
         min_gpus=None if least == most else least,
         max_gpus=None if least == most else most,
         tenant=wish.tenant,

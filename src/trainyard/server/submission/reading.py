@@ -47,7 +47,7 @@ class Wish:
     name: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
     gpus: Size = ONE
-    servers: int = 0
+    servers: int | None = None  # None: as the model has them
     model: str = ""
     samples: float | None = None
     tenant: str = ""

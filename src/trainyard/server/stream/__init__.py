@@ -1,0 +1,1 @@
+"""What changed, as it happens: which events does a reader get, and when?"""
