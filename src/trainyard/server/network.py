@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import socket
 
@@ -38,13 +39,14 @@ def bind(host: str, port: int) -> socket.socket:
     except OSError as error:
         taken.close()
         text = f"--listen {host}:{port}: {error.strerror}; give another address"
-        raise (InUseError(text) if error.errno == 98 else InputError(text)) from None
+        raise (InUseError(text) if error.errno == errno.EADDRINUSE else InputError(text)) from None
     return taken
 
 
 def url_of(taken: socket.socket) -> str:
-    """Return where the API is."""
+    """Return where the API is, from this machine."""
     host, port = taken.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
