@@ -22,7 +22,9 @@ def test_an_address_is_read(given, address):
     assert address_of(given) == address
 
 
-@pytest.mark.parametrize("given", ["", "7410", ":7410", "host", "host:", "host:x", "host:65536", "h:-1", "h:٣"])
+@pytest.mark.parametrize(
+    "given", ["", "7410", ":7410", "host", "host:", "host:x", "host:65536", "h:-1", "h:٣"]
+)
 def test_what_is_no_address_is_refused_in_one_line(given):
     assert complaint(address_of, given).startswith(f"--listen {given}: give HOST:PORT".replace("  ", " "))
 

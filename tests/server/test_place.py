@@ -24,7 +24,9 @@ def test_the_directory_is_the_flag_then_a_variable_then_the_users_own(tmp_path, 
     assert str(place.data_directory("~/x", {})) == "/home/ann/x"
     assert str(place.data_directory(None, {"TRAINYARD_DATA": "/d"})) == "/d"
     assert str(place.data_directory(None, {"XDG_DATA_HOME": "/x"})) == "/x/trainyard"
-    assert str(place.data_directory(None, {"XDG_DATA_HOME": "relative"})) == "/home/ann/.local/share/trainyard"
+    assert (
+        str(place.data_directory(None, {"XDG_DATA_HOME": "relative"})) == "/home/ann/.local/share/trainyard"
+    )
     assert str(place.data_directory(None, {})) == "/home/ann/.local/share/trainyard"
     assert complaint(place.data_directory, "").startswith("--data: the directory has no name")
 

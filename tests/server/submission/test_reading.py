@@ -107,12 +107,18 @@ def test_null_is_not_given():
             {"gpus": {"min": 3, "max": 3, "sizes": "powers_of_two"}},
             "gpus.sizes: no size from min 3 to max 3 is a power of two",
         ),
-        ({"gpus": {"min": 3, "max": 3, "sizes": [2]}}, "gpus.sizes: no size from min 3 to max 3 is in the list"),
+        (
+            {"gpus": {"min": 3, "max": 3, "sizes": [2]}},
+            "gpus.sizes: no size from min 3 to max 3 is in the list",
+        ),
         (
             {"gpus": {"min": 3, "max": 3, "sizes": "two"}},
             "gpus.sizes: 'two' does not fit; give a list, powers_of_two or any",
         ),
-        ({"gpus": {"min": 1, "max": 8}, "cpus": 4}, "cpus: the job may have 1 to 8 GPUs; this needs a job of one size"),
+        (
+            {"gpus": {"min": 1, "max": 8}, "cpus": 4},
+            "cpus: the job may have 1 to 8 GPUs; this needs a job of one size",
+        ),
         (
             {"gpus": {"min": 1, "max": 8}, "memory_gb": 4},
             "memory_gb: the job may have 1 to 8 GPUs; this needs a job of one size",
@@ -123,7 +129,10 @@ def test_null_is_not_given():
         ({"samples": "5"}, "samples: '5' does not fit; give a number above 0, at most 1e+24"),
         ({"priority": 101}, "priority: 101 does not fit; give a whole number from -100 to 100"),
         ({"retries": -1}, "retries: -1 does not fit; give a whole number from 0 to 1000000"),
-        ({"transient_exit_codes": [0]}, "transient_exit_codes[0]: 0 does not fit; give a whole number from 1 to 255"),
+        (
+            {"transient_exit_codes": [0]},
+            "transient_exit_codes[0]: 0 does not fit; give a whole number from 1 to 255",
+        ),
         ({"after": "3"}, "after: '3' is not a list; give a list"),
         ({"grace_s": -1}, "grace_s: -1 does not fit; give a number of at least 0, at most 1e+12"),
         ({"preemptible": 1}, "preemptible: 1 does not fit; give true or false"),
