@@ -29,9 +29,11 @@ ROOMS = (
     Room("cli", "what does the user ask for?", 0.2, 8.6, 2.8),
     Room("reproduce", "what did the papers find?", 3.2, 8.6, 2.7),
     Room("report", "how does it look?", 6.1, 8.6, 2.1),
-    Room("api", "the same from Python", 8.4, 8.6, 2.2),
-    Room("learn", "how does DL2 learn?", 10.8, 8.6, 2.3),
-    Room("sim", "simulated clock: what becomes of these jobs?", 0.2, 7.2, 12.9),
+    Room("api", "the same, in Python", 8.4, 8.6, 2.2),
+    Room("server", "how is it asked?", 10.8, 8.6, 2.3),
+    Room("sim", "simulated clock: what becomes of these jobs?", 0.2, 7.2, 5.1),
+    Room("learn", "how does DL2 learn?", 5.5, 7.2, 2.3),
+    Room("live", "real clock: how does it happen, and exactly once?", 8.0, 7.2, 5.1),
     Room("core", "how does an event become instructions?", 0.2, 5.8, 12.9),
     Room("policy", "", 0.2, 2.95, 12.9, 2.35),
     Room("order", "who goes first?", 0.5, 3.15, 2.3, 1.45),
@@ -48,7 +50,7 @@ ROOMS = (
 )
 WAY = (
     ("1", 4.75, 0.93, "a job is read"),
-    ("2", 5.4, 7.65, "a job arrives: an event"),
+    ("2", 1.35, 7.93, "a job arrives: an event"),
     ("3", 5.4, 6.25, "it gets a row in the state"),
     ("4", 0.85, 3.5, "rank"),
     ("5", 3.35, 3.5, "shape"),
@@ -56,7 +58,7 @@ WAY = (
     ("7", 8.35, 3.5, "realise: place"),
     ("8", 10.85, 3.5, "realise: tune"),
     ("9", 8.9, 6.25, "the plan is checked: Start, Stop"),
-    ("10", 8.9, 7.65, "the clock carries it out; the job ends"),
+    ("10", 9.2, 7.93, "the clock carries it out; the job ends"),
 )
 
 
