@@ -8,7 +8,7 @@ DEMO_POLICIES := fifo,easy,srtf,las,srtf+tune,srtf+doubling,srtf+smd,srtf+dl2,ma
 DEMO_OUT := out/demo
 
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-torch test-compiled test-traces bench answers purity chaos unknown starvation fuzz mutants dist compiled clean
+.PHONY: help setup demo test test-torch test-compiled test-traces bench answers purity chaos kills unknown starvation fuzz mutants dist compiled clean
 
 help:
 	@echo "make demo         compare plain schedulers with the ideas of five papers on one mixed workload"
@@ -21,6 +21,7 @@ help:
 	@echo "make purity       compare decisions of 200 random policies that must be the same (ARGS='--seed 2')"
 	@echo "make mutants      which of 240 wrong changes of the source the tests notice (ARGS='--seed 2 --only state')"
 	@echo "make chaos        lead the core through 1,000,000 events of a real cluster (ARGS='--seed 2 --events 20000')"
+	@echo "make kills        kill the live controller 1,000 times: nothing is lost, nothing runs twice (ARGS='--seed 2 --kills 100 --store sqlite')"
 	@echo "make unknown      what it costs each policy not to know how long jobs take (ARGS='--seed 2')"
 	@echo "make starvation   run 500 odd workloads under every policy: all that fits has to be done (ARGS='--seed 2')"
 	@echo "make fuzz         run commands on 10,000 inputs that are wrong in some way (ARGS='--seed 2')"
@@ -94,6 +95,9 @@ answers: setup
 
 chaos: setup
 	$(BIN)/python bench/chaos.py $(ARGS)
+
+kills: setup
+	$(BIN)/python bench/kills.py $(ARGS)
 
 purity: setup
 	$(BIN)/python bench/purity.py $(ARGS)

@@ -16,9 +16,11 @@ import signal
 import sys
 import time
 import traceback
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -104,8 +106,8 @@ class Errand:
     down_s: float | None = None  # it goes down gracefully, so long after it is ready
     checkpoint: bool = False  # ... and stops all jobs first
     hurt_s: float | None = None  # the harness kills a shim or a worker, so long after it is ready
+    until: Callable[[Path], bool] | None = None  # the harness kills it once this holds for the plan's folder
     nodes: tuple[str, ...] = ("n0", "n1", "n2")
-    most_s: float = LONGEST_S
 
     def cluster(self) -> Cluster:
         """Pretended nodes of two GPUs."""
@@ -139,7 +141,7 @@ class Found:
 
 
 async def be_controller(
-    plan: Plan, errand: Errand, at: Callable[[str], None], ready: Callable[[], None]
+    plan: Plan, errand: Errand, at: Callable[[str], None], ready: Callable[[], object]
 ) -> bool:
     """Be a controller until all jobs are over, or until it has to go down; whether they are over."""
     store = Store(connect(plan.url))
@@ -172,8 +174,7 @@ async def _serve(plan: Plan, errand: Errand, live: Live) -> bool:
             assert not left, f"{left} did not stop"
             return False
         if missing:
-            job = missing.pop(0)
-            await live.ask(lambda controller, job=job: hand_in(controller, plan, job))
+            await live.ask(partial(hand_in, plan, missing.pop(0)))
         views = live.controller.published.jobs()
         for view in views:
             await _meddle(plan, live, view["job_id"], view["state"])
@@ -209,20 +210,19 @@ def wanted_jobs(plan: Plan) -> list[Job]:
     rng = Random(plan.seed)
     jobs = []
     for number in range(1, plan.jobs + 1):
-        most = rng.choice((1, 1, 2, 4))
-        elastic = {"min_gpus": 1, "max_gpus": most} if most > 1 else {}
-        jobs.append(Job(str(number), 0.0, 1, samples=None, terms=Terms(retries=1000), **elastic))
+        least, most = rng.choice(((None, None), (None, None), (1, 2), (1, 4)))
+        jobs.append(Job(str(number), 0.0, 1, min_gpus=least, max_gpus=most, terms=Terms(retries=1000)))
     return jobs
 
 
-def hand_in(controller: Controller, plan: Plan, job: Job) -> None:
+def hand_in(plan: Plan, job: Job, controller: Controller) -> None:
     """Submit a job once, as a client does that repeats its request."""
     with controller.store.engine.connect() as connection:
         if reading.job_of_request(connection, job.job_id) is not None:
             return
     now = controller.clock.now()
     argv = [sys.executable, "-I", "-S", str(JOB), *map(str, (plan.steps, plan.every, plan.step_s))]
-    spec = {"command": argv, "workdir": "/", "env": {}, "grace_s": None}
+    spec: dict[str, object] = {"command": argv, "workdir": "/", "env": {}, "grace_s": None}
     job = Job(job.job_id, now, job.gpus, min_gpus=job.min_gpus, max_gpus=job.max_gpus, terms=job.terms)
     controller.submit(job, Info(int(job.job_id), "count", "tester", spec, now), job.job_id)
 
@@ -262,7 +262,9 @@ def one_life(plan: Plan, errand: Errand, found: Found, rng: Random) -> bool:
     receives, sends = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
-    pid = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads: none of them is ours
+        pid = os.fork()
     if pid == 0:
         os.close(receives)
         _be_child(plan, errand, sends)
@@ -321,6 +323,7 @@ def _watch(plan: Plan, errand: Errand, pid: int, receives: int, found: Found, rn
             hurt = True
             hurt_one(plan, rng, found)
         kill = ready_at is not None and errand.kill_s is not None and lived >= errand.kill_s
+        kill = kill or (errand.until is not None and errand.until(plan.root))
         if kill or time.monotonic() > until:
             return _kill(plan, pid, receives, said, kill, found)
 

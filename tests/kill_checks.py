@@ -53,11 +53,11 @@ def look_at(plan: Plan, found: Found) -> None:
 
 def _look_at_job(plan: Plan, connection: Connection, number: int, row: Any, found: Found) -> None:
     job_id, fine = str(number), ("done", "cancelled") if is_cancelled(number) else ("done",)
-    if row is None or row["state"] not in fine:
-        found.wrong.append(f"job {job_id} is {row and row['state']}, not {' or '.join(fine)}")
-        return
+    state = "missing" if row is None else row["state"]
+    if state not in fine:
+        found.wrong.append(f"job {job_id} is {state}, not {' or '.join(fine)}")
     story = reading.story_of(connection, job_id)
-    if (ends := sum(entry["state"] in OVER for entry in story)) != 1:
+    if (ends := sum(entry["state"] in OVER for entry in story)) > 1:
         found.wrong.append(f"job {job_id} ended {ends} times")
     attempts = reading.attempts_of(connection, job_id)
     found.attempts += len(attempts)
@@ -66,7 +66,7 @@ def _look_at_job(plan: Plan, connection: Connection, number: int, row: Any, foun
     if any(entry["ended_s"] is None for entry in attempts):
         found.wrong.append(f"an attempt of job {job_id} has no end")
     codes = {entry["attempt"]: entry["code"] for entry in attempts}
-    _look_at_history(plan, job_id, codes, row["state"], story, found)
+    _look_at_history(plan, job_id, codes, state, story, found)
 
 
 def _history(plan: Plan, job_id: str) -> dict[int, list[list[str]]]:

@@ -32,8 +32,7 @@ class Postgres:
     def __init__(self) -> None:
         """Make an empty server and start it."""
         self.folder = Path(tempfile.mkdtemp(prefix="ty-pg-"))
-        self._who = {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}
-        if self._who:  # it refuses to run as root
+        if os.geteuid() == 0:  # it refuses to run as root
             shutil.chown(self.folder, "nobody", "nogroup")
         self.port, self._made = 0, 0
         try:
@@ -47,6 +46,7 @@ class Postgres:
         path = find_program(program)
         assert path is not None, MISSING
         # pg_ctl hands its output on to the server: a pipe would never end.
+        root = os.geteuid() == 0
         with open(self.folder / "said", "w+b") as said:
             done = subprocess.run(
                 [path, "-D", str(self.folder / "data"), *words],
@@ -54,7 +54,9 @@ class Postgres:
                 stderr=said,
                 cwd=self.folder,
                 check=False,
-                **self._who,
+                user="nobody" if root else None,
+                group="nogroup" if root else None,
+                extra_groups=[] if root else None,
             )
             if done.returncode:
                 said.seek(0)
@@ -86,7 +88,7 @@ class Postgres:
         self._made += 1
         name = f"store{self._made}"
         with psycopg.connect(self._address("postgres"), autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name}")  # type: ignore[arg-type]
+            connection.execute(f"CREATE DATABASE {name}")
         return f"postgresql+psycopg://{USER}@127.0.0.1:{self.port}/{name}"
 
     def _address(self, name: str) -> str:
