@@ -23,6 +23,7 @@ import time
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -39,7 +40,6 @@ ROOMS = ("core", "state", "policy/choose", "policy/place", "policy/tune")
 ENOUGH = 0.92
 AT_ONCE = 20  # changes for which tests are collected once
 BUDGET_S = 30.0  # of CPU for tests of the same folder, and again for the others: the quick ones first
-SLOWER, MORE_S = 3.0, 4.0  # a change that makes tests take so many times as long, and more, is noticed
 WATCH_S = 600.0
 
 
@@ -53,14 +53,14 @@ class Verdict:
     tests: int  # that reach it and were run
 
     @property
-    def room(self) -> str:
-        """The folder of those that are counted."""
-        return next(room for room in ROOMS if self.change.file.startswith(f"{room}/"))
-
-    @property
     def why(self) -> str:
         """Why nobody can notice it, if that is known."""
         return EQUIVALENT.get((self.change.file, self.change.before, self.change.after), "")
+
+
+def room_of(change: Change) -> str:
+    """Return the folder of those that are counted."""
+    return next(room for room in ROOMS if change.file.startswith(f"{room}/"))
 
 
 def main() -> int:
@@ -81,7 +81,8 @@ def main() -> int:
         chunks = [chosen[at : at + AT_ONCE] for at in range(0, len(chosen), AT_ONCE)]
         for some in pool.imap_unordered(work, chunks):
             verdicts += some
-            print(f"{len(verdicts)} of {len(chosen)}", flush=True)
+            live = [verdict.number for verdict in verdicts if not verdict.caught]
+            print(f"{len(verdicts)} of {len(chosen)}, these live: {live}", flush=True)
     print(f"{time.monotonic() - began:.0f} s")
     return report(sorted(verdicts, key=lambda v: v.number))
 
@@ -125,41 +126,33 @@ def ask(folder: Path, file: str) -> tuple[dict[str, Any], list[str]]:
 
 
 def tried(folder: Path, reached: dict[str, Any], some: list[tuple[int, Change]]) -> list[Verdict]:
-    """Make some changes, one after the other: near tests first, for those that live also the others."""
-    sources = {change.file: (PACKAGE / change.file).read_bytes() for _, change in some}
-    tests = [(change, tests_for(change.file, change.function, reached)) for _, change in some]
-    trials = [
-        [_trial(change, sources[change.file], near_far[k], reached) for change, near_far in tests]
-        for k in (0, 1)
-    ]
-    caught, ran = [""] * len(some), [0] * len(some)
-    for round_ in trials:
-        alive = [at for at, trial in enumerate(round_) if trial.tests and not caught[at]]
-        for at, answer in zip(alive, _answers(_copy(folder), [round_[at] for at in alive]), strict=True):
-            caught[at], ran[at] = answer, ran[at] + len(round_[at].tests)
-    return [Verdict(n, change, c, r) for (n, change), c, r in zip(some, caught, ran, strict=True)]
-
-
-def _answers(copy: Path, trials: list[Trial]) -> list[str]:
-    """Swap functions where that is possible, for it is quicker; else change the file."""
-    answers = run_changed_functions(copy, trials) if trials else []
-    return [
+    """Make some changes, one after the other."""
+    trials = [_trial(change, reached) for _, change in some]
+    copy = _copy(folder)
+    answers = [
         run_changed_file(copy, trial) if answer == IN_BODY else answer
-        for trial, answer in zip(trials, answers, strict=True)
+        for trial, answer in zip(trials, run_changed_functions(copy, trials), strict=True)
+    ]
+    return [
+        Verdict(number, change, caught, len(trial.near) + len(trial.far))
+        for (number, change), caught, trial in zip(some, answers, trials, strict=True)
     ]
 
 
-def _trial(change: Change, source: bytes, tests: list[str], reached: dict[str, Any]) -> Trial:
+def _trial(change: Change, reached: dict[str, Any]) -> Trial:
+    source = change.applied((PACKAGE / change.file).read_bytes())
+    compile(source, change.file, "exec")  # else it would be caught, and say nothing
+    near, far = tests_for(change.file, change.function, room_of(change), reached)
+    taken = [_affordable({test: reached[test][0] for test in tests}) for tests in (near, far)]
+    return Trial(change.file, change.function, source, *taken)
+
+
+def _affordable(tests: dict[str, float]) -> dict[str, float]:
     """Take as many of the tests as the budget allows, the first ones first."""
-    taken, usual = [], 0.0
-    for test in tests:
-        usual += reached[test][0]
-        if usual > BUDGET_S:
-            break
-        taken.append(test)
-    compile(change.applied(source), change.file, "exec")  # else it would be caught, and say nothing
-    seconds = MORE_S + SLOWER * min(usual, BUDGET_S)
-    return Trial(change.file, change.function, change.applied(source), taken, seconds)
+    so_far = accumulate(tests.values())
+    return {
+        test: usual for (test, usual), sum_ in zip(tests.items(), so_far, strict=True) if sum_ <= BUDGET_S
+    }
 
 
 def _copy(folder: Path) -> Path:
@@ -178,7 +171,7 @@ def report(verdicts: list[Verdict]) -> int:
             print(f"  {verdict.why or 'no reason is known'}")
     rooms: dict[str, list[Verdict]] = defaultdict(list)
     for verdict in verdicts:
-        rooms[verdict.room].append(verdict)
+        rooms[room_of(verdict.change)].append(verdict)
         rooms["all"].append(verdict)
     print(f"\n{'folder':<16}{'changes':>8}{'caught':>8}{'share':>8}  live with a reason")
     for room in (*ROOMS, "all"):

@@ -74,34 +74,37 @@ class Watch(Steady):
 
 
 class Some(Steady):
-    """Runs these tests and no others, in this order."""
+    """Runs these tests and no others, in this order, and writes down which one it is at."""
 
-    def __init__(self, tests: list[str]) -> None:
+    def __init__(self, tests: list[str], now: Path) -> None:
         self.rank = {test: at for at, test in enumerate(tests)}
+        self.now = now
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Leave out the others."""
         items[:] = sorted((item for item in items if item.nodeid in self.rank), key=self._place)
 
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """If it fails, or the process dies, this is the test."""
+        self.now.write_text(nodeid)
+
     def _place(self, item: pytest.Item) -> int:
         return self.rank[item.nodeid]
 
 
-def tests_for(file: str, function: str, reached: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """Return the tests that reach a function: those of its folder, and the others; the quick ones first.
+def tests_for(file: str, function: str, room: str, reached: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Return the tests that reach a function: those of its room, and the others; the quick ones first.
 
-    The body of a module or a class counts as reached by all tests of its folder, and by all others that reach
-    a function of the file.
+    Tests named for the file come before the others of the room. The body of a module or a class, and a
+    function that no test is known to reach, are tried with all tests that reach anything in the file.
     """
-    wanted, folder, stem = f"{file}:{function}", f"tests/{Path(file).parent}/", Path(file).stem
-    tests = [test for test, (_, names) in reached.items() if wanted in names]
-    if not tests and not function.rpartition(".")[2][:1].islower():
+    tests = [test for test, (_, names) in reached.items() if f"{file}:{function}" in names]
+    if not tests:
         tests = [
-            test
-            for test, (_, names) in reached.items()
-            if test.startswith(folder) or any(name.startswith(f"{file}:") for name in names)
+            test for test, (_, names) in reached.items() if any(name.startswith(f"{file}:") for name in names)
         ]
+    stem, folder = Path(file).stem, f"tests/{room}/"
     tests.sort(key=lambda test: (stem not in test.split("::")[0], reached[test][0]))
     near = [test for test in tests if test.startswith(folder)]
-    return near, sorted(set(tests) - set(near), key=lambda test: reached[test][0])
+    return near, sorted(set(tests) - set(near), key=lambda test: (reached[test][0], test))

@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,18 +30,27 @@ QUIET = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # hypothesis is imp
 MEMORY = 4 << 30
 PATIENCE = 10  # times as long by the clock as of CPU: the machine may be busy
 START_S = 20.0  # of CPU to import and collect everything
+SLOWER, MORE_S = 3.0, 4.0  # a change that makes a test take so many times as long, and more, is noticed
 DIED = "time limit or killed"
 IN_BODY = "?"  # the change is not in a function, so the module must be imported anew
+NO_IMPORT = "it cannot be imported"
+
+Tests = dict[str, float]  # the seconds of CPU that each usually takes, in the order to run them
 
 
 class Trial(NamedTuple):
-    """A changed function, and the tests that should notice."""
+    """A changed function, and the tests that should notice: those of its room, and the others."""
 
     file: str
     function: str
     source: bytes
-    tests: list[str]
-    seconds: float  # of CPU that they may take
+    near: Tests
+    far: Tests
+
+
+def limit(usual: float) -> float:
+    """Return the seconds of CPU after which a test is said to take too long."""
+    return MORE_S + SLOWER * usual
 
 
 def copy_of(root: Path, to: Path) -> Path:
@@ -72,37 +81,55 @@ def watch(copy: Path, file: str, rooms: tuple[str, ...], seconds: float) -> tupl
 
 
 def run_changed_file(copy: Path, trial: Trial) -> str:
-    """Change the file, import all anew and run the tests; return how they failed, or nothing."""
+    """Change the file, import all anew and run the tests; return the one that failed, or nothing."""
     changed = copy / "src" / "trainyard" / trial.file
     before = changed.read_bytes()
+    for tests in (trial.near, trial.far):
+        changed.write_bytes(trial.source)
+        os.utime(changed, (0, hash(trial.source) % 10**9))  # else a compiled file may look up to date
+        try:
+            caught = _run_anew(copy, tests) if tests else ""
+        finally:
+            changed.write_bytes(before)
+            os.utime(changed, (0, 0))
+        if caught and (caught == NO_IMPORT or passes_unchanged(copy, caught, tests[caught])):
+            return caught
+    return ""
 
-    def work() -> str:
-        code = pytest.main([*OPTIONS, *QUIET, "-x", *_files([trial])], plugins=[Some(trial.tests)])
-        return "" if code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) else f"exit {int(code)}"
 
-    changed.write_bytes(trial.source)
-    os.utime(changed, (0, hash(trial.source) % 10**9))  # else a compiled file may look up to date
-    try:
-        return str(apart(copy, work, START_S + trial.seconds))
-    finally:
-        changed.write_bytes(before)
-        os.utime(changed, (0, 0))
+@cache
+def passes_unchanged(copy: Path, test: str, usual: float) -> bool:
+    """Whether a test passes without any change, else it shows nothing."""
+    return not _run_anew(copy, {test: usual})
+
+
+def _run_anew(copy: Path, tests: Tests) -> str:
+    """Import everything and run tests; return the one that failed, or nothing."""
+    some = Some(list(tests), copy / "out" / "now")
+    some.now.write_text(NO_IMPORT)
+
+    def work() -> bool:
+        files = sorted({test.split("::")[0] for test in tests})
+        code = pytest.main([*OPTIONS, *QUIET, "-x", *files], plugins=[some])
+        return code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+
+    return some.now.read_text() if apart(copy, work, START_S + sum(map(limit, tests.values()))) else ""
 
 
 def run_changed_functions(copy: Path, trials: list[Trial]) -> list[str]:
-    """Collect the tests of all trials once; return of each how they failed, nothing, or IN_BODY."""
+    """Collect the tests of all trials once; return of each the test that failed, nothing, or IN_BODY."""
     stand = Stand(copy, trials)
+    files = sorted({test.split("::")[0] for trial in trials for test in (*trial.near, *trial.far)})
 
     def work() -> list[str]:
-        pytest.main([*OPTIONS, *QUIET, *_files(trials)], plugins=[stand])
+        pytest.main([*OPTIONS, *QUIET, *files], plugins=[stand])
         return stand.answers
 
-    answers: list[str] = apart(copy, work, 3 * START_S + sum(trial.seconds for trial in trials))
-    return answers
-
-
-def _files(trials: list[Trial]) -> list[str]:
-    return sorted({test.split("::")[0] for trial in trials for test in trial.tests})
+    seconds = 10 * START_S + sum(sum(map(limit, (trial.near | trial.far).values())) for trial in trials)
+    answers = apart(copy, work, seconds)
+    if isinstance(answers, str):
+        raise RuntimeError(f"the tests cannot be collected: {answers}")
+    return list(answers)
 
 
 class Stand(Steady):
@@ -112,22 +139,55 @@ class Stand(Steady):
         self.copy = copy
         self.trials = trials
         self.answers: list[str] = []
+        self.passes: dict[str, bool] = {}  # without any change
+        self._now = copy / "out" / "now"
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Try one after the other."""
         items = {item.nodeid: item for item in session.items}
         for trial in self.trials:
-            some = [items[test] for test in trial.tests if test in items]
-            work = partial(_try, session, trial, some)
-            self.answers.append(str(apart(self.copy, work, trial.seconds, self.copy / "out" / "trial")))
+            self.answers.append(self._caught(session, items, trial))
         return True
 
+    def _caught(self, session: pytest.Session, items: dict[str, pytest.Item], trial: Trial) -> str:
+        """Return the first test that fails with the change and passes without it."""
+        tests = {test: usual for test, usual in (trial.near | trial.far).items() if test in items}
+        while (caught := self._run(session, items, trial, tests)) not in ("", IN_BODY):
+            if caught not in self.passes:
+                alone = {caught: tests[caught]}
+                self.passes[caught] = not self._run(session, items, None, alone)
+            if self.passes[caught]:
+                break
+            del tests[caught]
+        return caught
 
-def _try(session: pytest.Session, trial: Trial, items: list[pytest.Item]) -> str:
-    if not put_in(trial.file, trial.function, trial.source):
-        return IN_BODY
-    for item, following in zip(items, [*items[1:], None], strict=True):
-        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+    def _run(
+        self, session: pytest.Session, items: dict[str, pytest.Item], trial: Trial | None, tests: Tests
+    ) -> str:
+        self._now.write_text("")
+
+        def work() -> str:
+            if trial is not None and not put_in(trial.file, trial.function, trial.source):
+                return IN_BODY
+            return _first_failure(session, [(items[test], usual) for test, usual in tests.items()], self._now)
+
+        seconds = START_S + sum(map(limit, tests.values()))
+        answer = apart(self.copy, work, seconds, self.copy / "out" / "trial")
+        if answer in ("", IN_BODY):
+            return str(answer)
+        if not (test := self._now.read_text()):
+            raise RuntimeError(f"no test was running: {answer}")
+        return test
+
+
+def _first_failure(session: pytest.Session, items: list[tuple[pytest.Item, float]], now: Path) -> str:
+    """Run tests until one fails; one that takes too long ends the process."""
+    following = [*(item for item, _ in items[1:]), None][: len(items)]
+    for (item, usual), after in zip(items, following, strict=True):
+        now.write_text(item.nodeid)
+        signal.setitimer(signal.ITIMER_PROF, limit(usual))
+        signal.setitimer(signal.ITIMER_REAL, PATIENCE * limit(usual))
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
         if session.testsfailed:
             return item.nodeid
     return ""

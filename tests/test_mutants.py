@@ -100,7 +100,8 @@ def test_near_tests_come_first_and_quick_ones_before_slow_ones():
         "tests/state/test_room.py::slow": (2.0, ["state/room.py:total"]),
         "tests/state/test_room.py::none": (0.1, ["state/room.py:first"]),
     }
-    near, far = reaching("state/room.py", "total", reached)
+    near, far = reaching("state/room.py", "total", "state", reached)
     assert near == ["tests/state/test_room.py::slow", "tests/state/test_queue.py::other"]
     assert far == ["tests/sim/test_a.py::quick", "tests/sim/test_a.py::far"]
-    assert len(reaching("state/lifecycle.py", "", reached)[0]) == 3
+    assert reaching("state/queue.py", "", "state", reached)[0] == ["tests/state/test_queue.py::other"]
+    assert reaching("state/lifecycle.py", "is_over", "state", reached) == ([], [])

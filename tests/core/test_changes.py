@@ -1,8 +1,8 @@
-"""What may be changed of a job after it was submitted."""
+"""What may be changed of a job after it was submitted, and of the rules."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from math import inf, nan
 
 import pytest
@@ -11,8 +11,9 @@ from conftest import complaint
 from real_cases import Real, on, real
 from trainyard.core.events import JobCancelled, JobChanged, JobHeld, JobReleased, JobRetried
 from trainyard.core.instructions import Stop
-from trainyard.core.real.changes import CHANGEABLE, changed_job
+from trainyard.core.real.changes import CHANGEABLE, CHANGEABLE_RULES, changed_job, changed_rules
 from trainyard.model.job import Job
+from trainyard.model.rules import Rules
 from trainyard.model.terms import Terms
 
 RIGID = Job("a", 0.0, 4, 100.0, terms=Terms(retries=1, time_limit_s=50.0))
@@ -157,3 +158,50 @@ def test_more_retries_count_at_once():
     assert r.why(JobChanged(2.0, "a", {"retries": 2})) == "job a is cancelled"
     r.tell(JobRetried(3.0, "a"))
     assert r.record().job.terms.retries == 1
+
+
+# -- rules ---------------------------------------------------------------------------------------------------
+
+RULES = Rules(round_s=60.0, restart_s=5.0)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"round_s": None},
+        {"restart_s": None},
+        {"round_s": 1e-3, "restart_s": 0.0, "start_s": 0.0},
+        {"seed": 0, "back_off_s": 0.0, "most_back_off_s": 0},
+        {"most_starts": 1, "most_idle": 1, "many_unsaved": 1},
+    ],
+    ids=str,
+)
+def test_rules_that_may_be_changed(changes):
+    assert changed_rules(RULES, changes) == replace(RULES, **changes)
+
+
+def test_every_rule_that_may_be_changed_is_one():
+    assert set(CHANGEABLE_RULES) <= {field.name for field in fields(Rules)}
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"rounds": 1}, "the rule 'rounds' cannot be changed; did you mean 'round_s'?"),
+        ({"seed": 1, "sead": 1}, "the rule 'sead' cannot be changed; did you mean 'seed'?"),
+        ({"round_s": 0}, "the rule 'round_s' cannot be 0"),
+        ({"round_s": -1.0}, "the rule 'round_s' cannot be -1.0"),
+        ({"restart_s": -0.5}, "the rule 'restart_s' cannot be -0.5"),
+        ({"restart_s": inf}, "the rule 'restart_s' cannot be inf"),
+        ({"start_s": None}, "the rule 'start_s' cannot be None"),
+        ({"round_s": None, "back_off_s": nan}, "the rule 'back_off_s' cannot be nan"),
+        ({"most_starts": 0}, "the rule 'most_starts' cannot be 0"),
+        ({"most_idle": 1.5}, "the rule 'most_idle' must be a whole number, not 1.5"),
+        ({"many_unsaved": None}, "the rule 'many_unsaved' cannot be None"),
+        ({"seed": 0.5}, "the rule 'seed' must be a whole number, not 0.5"),
+    ],
+    ids=str,
+)
+def test_rules_that_cannot_be(changes, why):
+    assert complaint(changed_rules, RULES, changes) == why

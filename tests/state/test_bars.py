@@ -55,3 +55,9 @@ def test_what_it_has_run_already_counts_against_its_limit():
     assert BARS.of(one, 0.0) == 0b01
     one.executed = 30.0
     assert BARS.of(one, 0.0) == 0
+
+
+@pytest.mark.parametrize(("now", "mask"), [(99.9, 0), (100.0, 0b100), (149.9, 0b100), (150.0, 0b110)])
+def test_nodes_that_nobody_may_use(now, mask):
+    bars = Bars([*BARS.windows, (100.0, inf, "", 0b100)], ())
+    assert bars.nobodys(now) == mask

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import pytest
 
 from conftest import SERVED
@@ -17,11 +19,13 @@ from trainyard.core.events import (
 from trainyard.core.yard import Yard
 from trainyard.model.allocation import Allocation, Plan, Share
 from trainyard.model.cluster import Cluster, GpuType, Node, uniform_cluster
+from trainyard.model.estimate import Estimate
 from trainyard.model.job import Job
 from trainyard.model.rules import Rules
 from trainyard.model.tolerance import CPUS_GB
 from trainyard.state.capacity import held_by_type, seconds_by_type, up_by_type, up_capacity
 from trainyard.state.jobs import Column
+from trainyard.state.length import Length
 
 TWO = Cluster(
     "two types",
@@ -127,6 +131,25 @@ def test_contention_of_a_job_that_came_just_now_is_the_number_there():
 def test_the_rules_restart_cost_wins_over_the_profiles(profile, restart_s, cost):
     snapshot = yard_of(TWO, [], restart_s=restart_s).snapshot(0.0)
     assert snapshot.restart_cost(Job("a", 0.0, 1, 1.0, profile=profile)) == cost
+
+
+def test_how_long_a_job_will_run_counts_its_start_and_its_speed_there():
+    yard = two_jobs(start_s=6.0, restart_s=9.0)
+    snapshot, a, b = yard.snapshot(20.0), yard.records["a"], yard.records["b"]
+    assert snapshot.runs_s(b, on(f=1)) == 6.0 + 40.0
+    assert snapshot.runs_s(b, on(s=1)) == 6.0 + 80.0
+    assert snapshot.runs_s(a, on(f=2)) == 9.0 + (200.0 - 4 * 1.5) / 2  # it has run for 4 s, and starts again
+    b.pace = 0.5
+    assert snapshot.runs_s(b, on(f=1)) == 6.0 + 80.0
+
+
+def test_how_long_a_job_will_run_is_without_end_where_nobody_knows():
+    yard = two_jobs()
+    b = yard.records["b"]
+    b.length = Length(Estimate(40.0, 40.0, 40.0, "kind"))
+    assert yard.snapshot(20.0).runs_s(b, on(f=1)) == inf
+    b.length = Length(Estimate(40.0, 40.0, 40.0, "told"))
+    assert yard.snapshot(20.0).runs_s(b, on(f=1)) == 40.0
 
 
 def test_sizes_seen_include_the_present_run():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,3 +51,28 @@ def test_a_copy_is_the_same_and_shares_nothing(trouble):
 def test_no_trouble_is_an_empty_record():
     assert Trouble().record() == {}
     assert Trouble(on=set()).record() == {"on": []}  # on none, which is not on all
+
+
+def test_a_job_begins_without_any():
+    new = Trouble()
+    assert (new.counted, new.idle, new.failed_starts, new.unsaved) == (0, 0, 0, 0)
+    assert (new.reached, new.until_s, new.again_s) == (-1.0, 0.0, 0.0)
+    assert (new.unmet, new.code, new.text, new.ending, new.on) == ({}, "", "", None, None)
+
+
+@pytest.mark.parametrize(
+    ("unsaved", "times"),
+    [
+        (0, 1.0),
+        (2, 1.0),
+        (3, 2.0),
+        (4, 4.0),
+        (6, 16.0),
+        (11, 512.0),
+        (12, 1024.0),
+        (13, 1024.0),
+        (99, 1024.0),
+    ],
+)
+def test_who_saves_nothing_too_often_may_take_longer_to_stop(unsaved, times):
+    assert Trouble(unsaved=unsaved).patience(3) == times
