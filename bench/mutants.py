@@ -39,7 +39,7 @@ KEPT = ROOT / "out" / "mutants"
 ROOMS = ("core", "state", "policy/choose", "policy/place", "policy/tune")
 ENOUGH = 0.92
 AT_ONCE = 20  # changes for which tests are collected once
-BUDGET_S = 30.0  # of CPU for tests of the same folder, and again for the others: the quick ones first
+NEAR_S, FAR_S = 12.0, 6.0  # of CPU for tests of the same room, and for the others: the quick ones first
 WATCH_S = 600.0
 
 
@@ -143,16 +143,17 @@ def _trial(change: Change, reached: dict[str, Any]) -> Trial:
     source = change.applied((PACKAGE / change.file).read_bytes())
     compile(source, change.file, "exec")  # else it would be caught, and say nothing
     near, far = tests_for(change.file, change.function, room_of(change), reached)
-    taken = [_affordable({test: reached[test][0] for test in tests}) for tests in (near, far)]
+    taken = [
+        _affordable({test: reached[test][0] for test in tests}, seconds)
+        for tests, seconds in ((near, NEAR_S), (far, FAR_S))
+    ]
     return Trial(change.file, change.function, source, *taken)
 
 
-def _affordable(tests: dict[str, float]) -> dict[str, float]:
-    """Take as many of the tests as the budget allows, the first ones first."""
-    so_far = accumulate(tests.values())
-    return {
-        test: usual for (test, usual), sum_ in zip(tests.items(), so_far, strict=True) if sum_ <= BUDGET_S
-    }
+def _affordable(tests: dict[str, float], seconds: float) -> dict[str, float]:
+    """Take as many of the tests as there is time for, the first ones first."""
+    within = sum(so_far <= seconds for so_far in accumulate(tests.values()))
+    return dict(list(tests.items())[:within])
 
 
 def _copy(folder: Path) -> Path:

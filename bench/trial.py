@@ -147,6 +147,7 @@ class Stand(Steady):
         items = {item.nodeid: item for item in session.items}
         for trial in self.trials:
             self.answers.append(self._caught(session, items, trial))
+            print(trial.file, trial.function, self.answers[-1] or "lives", flush=True)  # in the log
         return True
 
     def _caught(self, session: pytest.Session, items: dict[str, pytest.Item], trial: Trial) -> str:
