@@ -199,6 +199,8 @@ async def _serve(root: Path, cluster: Cluster, policy: str, settings: Settings, 
             await serving.end()
     backend.close()
     store.close()
+    for shim in backend._shims:
+        await asyncio.to_thread(shim.wait, PATIENCE_S)
 
 
 # -- real processes ------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ marks the member as one that may be there; the shim itself sees to it that nothi
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import subprocess
 import sys
@@ -319,7 +320,7 @@ class LocalBackend:
         return there
 
     def _observe(self, only: Collection[RunKey] | None) -> Observation:
-        self._shims = [each for each in self._shims if each.poll() is None]
+        self._reap()
         runs = list(self._marked) if only is None else [key for key in only if key in self._marked]
         members: dict[MemberKey, Seen] = {}
         progress: dict[RunKey, Progress] = {}
@@ -330,6 +331,12 @@ class LocalBackend:
             if (said := self._said(run)) is not None:
                 progress[run] = said
         return Observation(members, progress)
+
+    def _reap(self) -> None:
+        """Let go of shims that ended; meanwhile others may be started, or let go of these."""
+        for shim in [each for each in self._shims if each.poll() is not None]:
+            with contextlib.suppress(ValueError):
+                self._shims.remove(shim)
 
     def _said(self, run: RunKey) -> Progress | None:
         """What a job said last; its file is read again only if it changed."""
