@@ -16,6 +16,7 @@ from trainyard.core.events import Event
 from trainyard.core.instructions import Ignored
 from trainyard.live.controller import Controller
 from trainyard.live.daemon import Live
+from trainyard.live.shell import EndedError
 from trainyard.model.profile import Profile
 from trainyard.server.faults import Refusal
 
@@ -63,6 +64,8 @@ class Desk:
             while not (await asyncio.wait({answer}, timeout=LOOK_S))[0]:
                 self._look()
             return answer.result()
+        except EndedError as error:
+            raise Refusal(503, str(error)) from None
         except SQLAlchemyError as error:
             raise Refusal(503, f"the store does not answer: {_first_line(error)}") from None
         finally:
@@ -70,8 +73,6 @@ class Desk:
 
     def _look(self) -> None:
         """Give up on a store that cannot be written."""
-        if self.live.stopped.is_set():
-            raise Refusal(503, "the controller has ended; its log on stderr says why")
         trouble, patience = self.live.shell.store_trouble, self.controller.settings.store_s
         if trouble is not None and time.monotonic() - trouble[0] >= patience:
             what = "this may still be done later, a repeated submission is not doubled"

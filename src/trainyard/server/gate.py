@@ -9,17 +9,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from trainyard._version import __version__
 from trainyard.server.answers import to_bytes
-from trainyard.server.faults import error_object
+from trainyard.server.faults import Refusal, error_object
 from trainyard.server.network import is_known
 
 MOST_DIGITS = 12  # of a length that is worth reading
 VERSION = (b"trainyard-version", __version__.encode())
 KEEP_OUT = (b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")
 NO_TOKEN = "give the token of server.json (or $TRAINYARD_TOKEN) as 'Authorization: Bearer TOKEN'"
-
-
-class TooLargeError(Exception):
-    """The body grew beyond what is allowed while it was read."""
 
 
 class Gate:
@@ -39,21 +35,13 @@ class Gate:
         if refused is not None:
             await _answer(send, *refused)
             return
-        began = False
 
         async def sends(message: Message) -> None:
-            nonlocal began
             if message["type"] == "http.response.start":
-                began = True
                 message["headers"] = [*message["headers"], VERSION, *KEEP_OUT]
             await send(message)
 
-        try:
-            await self._app(scope, _counted(receive, self._most), sends)
-        except TooLargeError:
-            if began:
-                raise
-            await _answer(send, 413, self._too_large())
+        await self._app(scope, self._counted(receive), sends)
 
     def _refused(self, headers: dict[bytes, bytes]) -> tuple[int, str] | None:
         """Say why a request is not let through; None if it is."""
@@ -71,20 +59,19 @@ class Gate:
     def _too_large(self) -> str:
         return f"the body is larger than {self._most // 1000:,} kB; large data belong into files"
 
+    def _counted(self, receive: Receive) -> Receive:
+        """Stop reading a body that is too large, whatever its header said."""
+        read = 0
 
-def _counted(receive: Receive, most: int) -> Receive:
-    """Stop reading a body that is too large, whatever its header said."""
-    read = 0
+        async def counted() -> Message:
+            nonlocal read
+            message = await receive()
+            read += len(message.get("body", b""))
+            if read > self._most:
+                raise Refusal(413, self._too_large())
+            return message
 
-    async def counted() -> Message:
-        nonlocal read
-        message = await receive()
-        read += len(message.get("body", b""))
-        if read > most:
-            raise TooLargeError
-        return message
-
-    return counted
+        return counted
 
 
 async def _answer(send: Send, status: int, message: str) -> None:

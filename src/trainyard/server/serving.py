@@ -47,7 +47,8 @@ class Serving:
         app = make_app(desk, token, (host, socket.gethostname()))
         config = uvicorn.Config(
             app,
-            log_level="warning",
+            log_level="critical",  # what fails is told by the application
+            proxy_headers=False,
             access_log=False,
             lifespan="off",
             server_header=False,

@@ -60,6 +60,8 @@ class Feed:
             leave()
 
     async def _events(self) -> AsyncIterator[bytes]:
+        for job_id, output in self._outputs:
+            await output.place(self._view(job_id))
         yield self._first()
         async for piece in self._more(self._topics.jobs):
             yield piece
@@ -124,11 +126,15 @@ class Feed:
     async def _more(self, changed: Iterable[str]) -> AsyncIterator[bytes]:
         """Return output, then what is new in the stories of jobs that changed."""
         for job_id, output in self._outputs:
-            async for event in output.news(self._published.job(job_id) or self._views[job_id]):
+            async for event in output.news(self._view(job_id)):
                 yield framed("log", event)
         for job_id in changed:
             for row in await self._desk.read(partial(self._story, job_id)):
                 yield framed("story", row)
+
+    def _view(self, job_id: str) -> View:
+        """A job as it is, or as it was if only the store knows it."""
+        return self._published.job(job_id) or self._views[job_id]
 
     def _story(self, job_id: str, connection: Connection) -> list[Mapping[str, Any]]:
         since = self._told.get(job_id, (-1, -1))

@@ -20,13 +20,10 @@ class Output:
     def __init__(self, backend: Backend, topic: LogTopic) -> None:
         self._backend, self._topic = backend, topic
         self._attempt, self._offset = topic.since or (0, 0)
-        self._placed = topic.since is not None
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     async def news(self, view: View) -> AsyncIterator[Event]:
         """Return what came since the last time; `view` is the job, seen before its output is read."""
-        if not self._placed:
-            await self._place(view["attempt"])
         while True:
             async for event in self._read():
                 yield event
@@ -37,10 +34,12 @@ class Output:
                 return
             self._attempt, self._offset = self._attempt + 1, 0
 
-    async def _place(self, attempt: int) -> None:
-        """Begin at the end of what is there."""
-        self._attempt, self._placed = attempt, True
-        key = RunKey(self._topic.job_id, attempt)
+    async def place(self, view: View) -> None:
+        """Begin at the end of what is there, unless the reader said where."""
+        if self._topic.since is not None:
+            return
+        self._attempt = view["attempt"]
+        key = RunKey(self._topic.job_id, self._attempt)
         async for offset, _ in self._backend.logs(key, self._topic.rank, server=self._topic.server, lines=1):
             self._offset = offset
 
