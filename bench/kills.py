@@ -76,6 +76,7 @@ def kill(store: str, url: Urls, wanted: int, seed: int) -> Found:
             each = run(plan)
         each.wrong = [f"{store}, seed {seed}: {what}" for what in each.wrong]
         found.add(each)
+        print("\n".join(each.wrong), end="\n" if each.wrong else "", file=sys.stderr)
         done = found.kills.total()
         print(f"{store}: seed {seed}, {done} kills, {len(found.wrong)} wrong", file=sys.stderr, flush=True)
         seed += 1
@@ -113,8 +114,6 @@ def show(found: dict[str, Found], unnoticed: list[str], seconds: float) -> None:
     row("wrong", *(len(each.wrong) for each in columns))
     noticed = len(MISTAKES) - len(unnoticed)
     print(f"broken protocols noticed: {noticed} of {len(MISTAKES)}; {seconds:.0f} s")
-    for each in columns:
-        print("\n".join(each.wrong[:50]), end="\n" if each.wrong else "")
     for name in unnoticed:
         print(f"not noticed: {name}")
 

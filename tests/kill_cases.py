@@ -41,14 +41,14 @@ from trainyard.model.terms import Terms
 JOB = Path(__file__).with_name("counting_job.py")
 IN_RECOVERY = ("owned", "recovered", "reconciled")  # points that every life passes once, before it is ready
 AT_WORK = ("before commit", "after commit", "before act", "after act", "before spawn", "after spawn")
-# With rounds; a policy that takes turns would do nothing else in such short ones.
+# With rounds: a policy that lets jobs take turns needs them here, or all that it does is to stop and start.
 POLICIES = (
-    ("las", None),
+    ("las", 2.0),
     ("srtf", 0.2),
     ("fifo", None),
     ("srtf+doubling", None),
     ("fifo", 0.3),
-    ("las+drf", None),
+    ("las+drf", 2.0),
     ("srtf+doubling", 1.0),
     ("tiresias", None),
 )
@@ -65,7 +65,7 @@ SETTINGS = Settings(
     most_starts=10_000,
     snapshot_events=40,
 )
-LONGEST_S = 60.0  # of a life without news: then the controller hangs
+LONGEST_S = 60.0  # of a life in which no job ends: then the controller hangs
 RARE_S = 1.0  # a point that is not reached for so long is given up
 
 Broken = Callable[[Controller, LocalBackend], None]
@@ -84,7 +84,6 @@ class Plan:
     every: int = 10
     step_s: float = 0.02
     broken: Broken | None = None  # how the protocol is broken on purpose
-    longest_s: float = LONGEST_S
 
     @property
     def policy(self) -> str:
@@ -108,6 +107,7 @@ class Errand:
     hurt_s: float | None = None  # the harness kills a shim or a worker, so long after it is ready
     until: Callable[[Path], bool] | None = None  # the harness kills it once this holds for the plan's folder
     nodes: tuple[str, ...] = ("n0", "n1", "n2")
+    longest_s: float = LONGEST_S
 
     def cluster(self) -> Cluster:
         """Pretended nodes of two GPUs."""
@@ -141,7 +141,7 @@ class Found:
 
 
 async def be_controller(
-    plan: Plan, errand: Errand, at: Callable[[str], None], ready: Callable[[], object]
+    plan: Plan, errand: Errand, at: Callable[[str], None], say: Callable[[bytes], object]
 ) -> bool:
     """Be a controller until all jobs are over, or until it has to go down; whether they are over."""
     store = Store(connect(plan.url))
@@ -154,8 +154,8 @@ async def be_controller(
         plan.broken(controller, backend)
     live = Live(controller, backend, at)
     async with live.running(opened, starts):
-        ready()
-        over = await _serve(plan, errand, live)
+        say(b"R")
+        over = await _serve(plan, errand, live, lambda: say(b"."))
         await live.write_snapshot()
         validate(controller.yard)
     if live.shell.failure is not None:
@@ -165,9 +165,9 @@ async def be_controller(
     return over
 
 
-async def _serve(plan: Plan, errand: Errand, live: Live) -> bool:
+async def _serve(plan: Plan, errand: Errand, live: Live, news: Callable[[], object]) -> bool:
     """Do what users ask for until all jobs are over and nothing of them is left, or it is time to go."""
-    began, missing = time.monotonic(), list(wanted_jobs(plan))
+    began, missing, over = time.monotonic(), list(wanted_jobs(plan)), 0
     while not live.stopped.is_set():
         if errand.down_s is not None and time.monotonic() - began > errand.down_s:
             left = await live.pause(errand.checkpoint)
@@ -178,8 +178,10 @@ async def _serve(plan: Plan, errand: Errand, live: Live) -> bool:
         views = live.controller.published.jobs()
         for view in views:
             await _meddle(plan, live, view["job_id"], view["state"])
-        states = [view["state"] for view in views]
-        if len(states) == plan.jobs and OVER.issuperset(states) and not os.listdir(plan.root / "runs"):
+        if (now_over := sum(view["state"] in OVER for view in views)) > over:
+            over = now_over
+            news()
+        if over == plan.jobs and not os.listdir(plan.root / "runs"):
             return True
         await asyncio.sleep(0.02)
     return False
@@ -295,7 +297,7 @@ def _be_child(plan: Plan, errand: Errand, sends: int) -> None:
 
     code = 1
     try:
-        over = asyncio.run(be_controller(plan, errand, at, lambda: os.write(sends, b"R")))
+        over = asyncio.run(be_controller(plan, errand, at, lambda said: os.write(sends, said)))
         os.write(sends, b"E" if over else b"D")
         code = 0
     except BaseException as error:
@@ -307,7 +309,7 @@ def _be_child(plan: Plan, errand: Errand, sends: int) -> None:
 
 def _watch(plan: Plan, errand: Errand, pid: int, receives: int, found: Found, rng: Random) -> bytes:
     """Follow a life to its end, and end it if that is due; return what it said, and X if it was killed."""
-    said, hurt, until = b"", errand.hurt_s is None, time.monotonic() + plan.longest_s
+    said, hurt, until = b"", errand.hurt_s is None, time.monotonic() + errand.longest_s
     ready_at: float | None = None
     while True:
         if select.select([receives], [], [], 0.01)[0]:
@@ -315,7 +317,7 @@ def _watch(plan: Plan, errand: Errand, pid: int, receives: int, found: Found, rn
             if not news:
                 os.waitpid(pid, 0)
                 return said
-            said += news
+            said, until = said + news, time.monotonic() + errand.longest_s
             if b"R" in news:
                 ready_at = time.monotonic()
         lived = 0.0 if ready_at is None else time.monotonic() - ready_at
@@ -325,10 +327,10 @@ def _watch(plan: Plan, errand: Errand, pid: int, receives: int, found: Found, rn
         kill = ready_at is not None and errand.kill_s is not None and lived >= errand.kill_s
         kill = kill or (errand.until is not None and errand.until(plan.root))
         if kill or time.monotonic() > until:
-            return _kill(plan, pid, receives, said, kill, found)
+            return _kill(errand, pid, receives, said, kill, found)
 
 
-def _kill(plan: Plan, pid: int, receives: int, said: bytes, meant: bool, found: Found) -> bytes:
+def _kill(errand: Errand, pid: int, receives: int, said: bytes, meant: bool, found: Found) -> bytes:
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
     while news := os.read(receives, 100):  # it may have got to its end just before
@@ -338,7 +340,7 @@ def _kill(plan: Plan, pid: int, receives: int, said: bytes, meant: bool, found: 
     if meant:
         found.kills["random instant"] += 1
     else:
-        found.wrong.append(f"the controller of life {found.lives} hung for {plan.longest_s:g} s")
+        found.wrong.append(f"the controller of life {found.lives} hung for {errand.longest_s:g} s")
     return said + b"X"
 
 
