@@ -132,20 +132,25 @@ class Live:
     @contextlib.asynccontextmanager
     async def running(self, opened: Sequence[Intent], starts: Sequence[Intent]) -> AsyncIterator[Live]:
         """Work: first what was left undone, then a look at everything, then decisions."""
-        self.hands.know(starts)
-        self.hands.take(opened)
-        self.controller.commit()
-        self.controller.publish_all()
-        await self._first_look()
+        await self.begin(opened, starts)
         self.shell.start()
         looking = asyncio.create_task(self.eyes.run())
         looking.add_done_callback(self._blind)
         try:
             yield self
         finally:
-            await _end(looking)
+            looking.cancel()
+            await asyncio.wait([looking])
             self.hands.close()
             await asyncio.to_thread(self.shell.close)
+
+    async def begin(self, opened: Sequence[Intent], starts: Sequence[Intent]) -> None:
+        """Do what was left undone, and look at everything."""
+        self.hands.know(starts)
+        self.hands.take(opened)
+        self.controller.commit()
+        self.controller.publish_all()
+        await self._first_look()
 
     def _blind(self, looking: asyncio.Task[None]) -> None:
         """Who cannot look any more must not go on."""
@@ -164,6 +169,11 @@ class Live:
         over, self.controller.forgettable = self.controller.forgettable, []
         self.hands.forget(over)
         self._do(look[0], todo)
+
+    async def look(self, only: Runs = None) -> None:
+        """Look at everything, or at some runs, and take in what is seen."""
+        if (look := await self.eyes.look(only)) is not None:
+            await self._observed(*look, only)
 
     async def _observed(self, seen: Observation, began: float, only: Runs) -> None:
         self._do(seen, await self.ask(lambda controller: controller.observe(seen, began, only)))
@@ -218,13 +228,6 @@ class Live:
     async def write_snapshot(self) -> None:
         """Write the core down, so that the next start has nothing to replay."""
         await self.ask(lambda controller: controller.take_snapshot())
-
-
-async def _end(task: asyncio.Task[None]) -> None:
-    """End a task; it may miss that it is cancelled, if what it waits for with a limit is just ready."""
-    while not task.done():
-        task.cancel()
-        await asyncio.wait([task], timeout=LOOK_S)
 
 
 def _running(controller: Controller) -> dict[str, float]:

@@ -43,6 +43,11 @@ class Hands:
         self._repeated: dict[tuple[str, RunKey], float] = {}
         self._starts: dict[RunKey, Intent] = {}  # of runs that may have to be started again
 
+    @property
+    def busy(self) -> bool:
+        """Whether anything is being done."""
+        return bool(self._tasks)
+
     def take(self, intents: Sequence[Intent]) -> None:
         """Begin to carry out what was committed."""
         for intent in intents:

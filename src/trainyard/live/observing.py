@@ -16,6 +16,7 @@ from trainyard.live.backends.base import MemberKey, MemberState, Observation, Pr
 from trainyard.live.ends import MemberEnd, Run, end_of, failure_of
 from trainyard.model.terms import NO_TERMS
 from trainyard.state.lifecycle import WITH_PROCESSES, State
+from trainyard.state.queue import by_seq
 from trainyard.state.record import Record
 
 OFF = 0.01  # part of a job's samples: a report that differs by less from what is believed can wait
@@ -76,23 +77,29 @@ class Observer:
         """Return what has to be told and done; `acted` says what was carried out of a run."""
         events: list[Event] = []
         todo = Todo([], [], [], [], [])
-        alive = set()
-        for record in list(self.records()):
+        for record in list(self.records()) if only is None else self._some(only):
             key = RunKey(record.job_id, record.attempt)
-            alive.add(key)
-            if only is not None and key not in only:
-                continue
             assert record.occupies is not None
             nodes = [share.node for share in record.occupies.shares]
             members = {node: seen.members.get(MemberKey(*key, node)) for node in nodes}
             self._look_at(record, key, members, seen.progress.get(key), acted(key), now, events, todo)
-        todo.orphans.extend(sorted({key.run for key in seen.members} - alive))
+        todo.orphans.extend(sorted({key.run for key in seen.members if not self.is_alive(key.run)}))
         return events, todo
 
     def is_alive(self, key: RunKey) -> bool:
         """Whether the core believes that something of a run is there."""
+        return self._alive(key) is not None
+
+    def _some(self, only: frozenset[RunKey]) -> list[Record]:
+        """The same of these runs, in the order in which their jobs were submitted."""
+        found = [record for key in only if (record := self._alive(key)) is not None]
+        return sorted(found, key=by_seq)
+
+    def _alive(self, key: RunKey) -> Record | None:
+        """The job of a run, if the core believes that it runs."""
         record = self.yard.find(key.job_id)
-        return record is not None and record.attempt == key.attempt and record.state in WITH_PROCESSES
+        alive = record is not None and record.attempt == key.attempt and record.state in WITH_PROCESSES
+        return record if alive else None
 
     def forget(self, job_id: str) -> None:
         """A job is over."""

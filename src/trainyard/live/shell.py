@@ -92,13 +92,25 @@ class Shell:
         return EndedError(f"the controller has ended{f': {self.failure}' if self.failure else ''}")
 
     def _step(self) -> None:
+        self.work(self._wait(self.controller.due_at()))
+
+    def work(self, asked: list[Asked]) -> None:
+        """Do what was asked, and decide if that is due."""
         controller = self.controller
-        asked = self._wait(controller.due_at())
         if asked:
             self._answer(asked)
         if controller.due_at() <= controller.clock.now() and not self._ends.is_set():
             controller.decide()
             self._commit()
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether anybody waits for an answer."""
+        return not self._asks.empty()
+
+    def asked(self) -> list[Asked]:
+        """Return all that was asked so far: for whoever works without the thread, by a clock that is set."""
+        return self._all_asked()
 
     def _wait(self, until_s: float) -> list[Asked]:
         """Sleep until somebody asks or the time has come; return all that was asked."""

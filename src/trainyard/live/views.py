@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,9 +101,8 @@ def node_views(yard: Yard) -> list[View]:
     """Return all nodes as users see them, with what is used of them."""
     used: dict[str, list[float]] = {}
     jobs: dict[str, list[str]] = {}
-    for record in (*yard.table.records, *yard.parked.values()):
-        if record.occupies is None:
-            continue
+    for record in _with_processes(yard):
+        assert record.occupies is not None
         for share in record.occupies.shares:
             held = used.setdefault(share.node, [0, 0.0, 0.0])
             held[0] += share.gpus
@@ -129,6 +128,13 @@ def node_views(yard: Yard) -> list[View]:
     ]
 
 
+def _with_processes(yard: Yard) -> list[Record]:
+    """All jobs that occupy anything; most of the others wait, and may be many."""
+    active: Iterable[str] = (*yard.records, *yard.parked) if yard.seats is None else yard.seats.of
+    found = [record for job_id in active if (record := yard.find(job_id)) is not None]
+    return [record for record in found if record.occupies is not None]
+
+
 def _condition(yard: Yard, node: str) -> str:
     conditions = yard.conditions
     if node in conditions.down:
@@ -139,6 +145,5 @@ def _condition(yard: Yard, node: str) -> str:
 
 
 def _in_use(yard: Yard, node: str) -> bool:
-    everybody = (*yard.table.records, *yard.parked.values())
-    held = [record.occupies for record in everybody if record.occupies is not None]
-    return any(share.node == node for allocation in held for share in allocation.shares)
+    held = [record.occupies for record in _with_processes(yard)]
+    return any(share.node == node for allocation in held if allocation for share in allocation.shares)

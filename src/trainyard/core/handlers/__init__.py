@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from math import inf, isfinite
 
-from trainyard.core.events import Event
+from trainyard.core.events import (
+    DecisionDue,
+    Event,
+    JobFinished,
+    JobStarted,
+    JobStopped,
+    JobSubmitted,
+)
 from trainyard.core.handlers import decisions, jobs, nodes
 from trainyard.core.handlers.moot import MootError, Table
 from trainyard.core.instructions import IGNORED
@@ -16,6 +23,8 @@ from trainyard.core.real.due import fire
 from trainyard.core.works import Works
 
 HANDLERS: Table = {**jobs.HANDLERS, **nodes.HANDLERS, **decisions.HANDLERS}
+# These stop no job: beliefs are left to the next decision, as in the simulator, which knows more by then.
+LEFT = (JobSubmitted, JobStarted, JobStopped, JobFinished, DecisionDue)
 
 
 def take_in(yard: Works, event: Event) -> None:
@@ -24,7 +33,8 @@ def take_in(yard: Works, event: Event) -> None:
         if not isfinite(event.time_s):
             raise MootError(f"its time is {event.time_s}")
         now = yard.now_s = max(yard.now_s, event.time_s)
-        yard.look_again(now)
+        if type(event) not in LEFT:
+            yard.look_again(now)
         if yard.timers.due_s <= now:
             fire(yard, now)
         HANDLERS[type(event)](yard, event, now)

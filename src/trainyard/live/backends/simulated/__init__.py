@@ -1,0 +1,1 @@
+"""What would the jobs of a trace do, if they ran?"""
