@@ -20,6 +20,29 @@ class InputError(TrainyardError):
         super().__init__(" ".join(f"{place}: {what}".split()) if place else " ".join(what.split()))
 
 
+class RefusedError(InputError):
+    """A controller refuses what the user asks for; `code` is a stable word, `field` what is wrong."""
+
+    def __init__(self, message: str, code: str, field: str | None = None) -> None:
+        super().__init__(message)
+        self.code, self.field = code, field
+
+
+class ControllerError(TrainyardError):
+    """A controller cannot do what it was asked; `code` is a stable word."""
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class UnreachableError(ControllerError):
+    """No controller answers."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, "unavailable")
+
+
 class StageError(InputError):
     """A stage of another package raises; the exception itself is the cause of this one."""
 

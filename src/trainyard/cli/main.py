@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
+from typing import NoReturn
 
 import typer
 
 from trainyard._version import __version__
-from trainyard.cli.operate import up
+from trainyard.cli.jobs import cancel, hold, logs, ps, release, show, story, submit, wait
+from trainyard.cli.jobs import run as run_job
+from trainyard.cli.operate import drain, nodes, policy, status, up
 from trainyard.cli.study import (
     compare,
     evaluate,
@@ -52,17 +56,40 @@ def _options(
     """Options that stand before a command."""
 
 
-app.command("simulate")(simulate.simulate)
-app.command("compare")(compare.compare)
-app.command("plan")(plan.plan)
-app.command("policies")(policies.policies)
-app.command("profile", context_settings={"allow_interspersed_args": False})(profile.profile)
-app.command("fit")(fit.fit)
-app.add_typer(trace.app, name="trace")
-app.command("train")(train.train)
-app.command("evaluate")(evaluate.evaluate)
-app.command("reproduce")(reproduce.reproduce)
-app.command("up")(up.up)
+STUDY, JOBS, OPERATE = "Study", "Jobs", "Operate"
+AS_IT_IS = {"allow_interspersed_args": False}  # the options of a command that is run are its own
+
+app.command("simulate", rich_help_panel=STUDY)(simulate.simulate)
+app.command("compare", rich_help_panel=STUDY)(compare.compare)
+app.command("plan", rich_help_panel=STUDY)(plan.plan)
+app.command("policies", rich_help_panel=STUDY)(policies.policies)
+app.command("profile", rich_help_panel=STUDY, context_settings=AS_IT_IS)(profile.profile)
+app.command("fit", rich_help_panel=STUDY)(fit.fit)
+app.add_typer(trace.app, name="trace", rich_help_panel=STUDY)
+app.command("train", rich_help_panel=STUDY)(train.train)
+app.command("evaluate", rich_help_panel=STUDY)(evaluate.evaluate)
+app.command("reproduce", rich_help_panel=STUDY)(reproduce.reproduce)
+
+app.command("submit", rich_help_panel=JOBS, context_settings=AS_IT_IS)(submit.submit)
+app.command("run", rich_help_panel=JOBS, context_settings=AS_IT_IS)(run_job.run)
+app.command("ps", rich_help_panel=JOBS)(ps.ps)
+app.command("show", rich_help_panel=JOBS)(show.show)
+app.command("story", rich_help_panel=JOBS)(story.story)
+app.command("logs", rich_help_panel=JOBS)(logs.logs)
+app.command("cancel", rich_help_panel=JOBS)(cancel.cancel)
+app.command("hold", rich_help_panel=JOBS)(hold.hold)
+app.command("release", rich_help_panel=JOBS)(release.release)
+app.command("wait", rich_help_panel=JOBS)(wait.wait)
+
+app.command("up", rich_help_panel=OPERATE)(up.up)
+app.command("status", rich_help_panel=OPERATE)(status.status)
+app.command("nodes", rich_help_panel=OPERATE)(nodes.nodes)
+app.command("drain", rich_help_panel=OPERATE)(drain.drain)
+app.command("undrain", rich_help_panel=OPERATE)(drain.undrain)
+app.add_typer(policy.app, name="policy", rich_help_panel=OPERATE)
+
+
+LIVE = {"policy"} | {each.name for each in app.registered_commands if each.rich_help_panel != STUDY}
 
 
 def run() -> None:
@@ -73,21 +100,30 @@ def run() -> None:
             raise KeyboardInterrupt
         sys.stdout.flush()
     except InputError as error:
-        _fail(str(error), 2)
+        _fail(str(error), 2, getattr(error, "code", "invalid"), getattr(error, "field", None))
     except TrainyardError as error:
-        _fail(str(error), 1)
+        _fail(str(error), 1, getattr(error, "code", "error"))
     except UsageProblem as error:
-        _fail(explain(error), 2)
+        _fail(explain(error), 2, "invalid")
     except (KeyboardInterrupt, typer.Abort):
-        _fail("interrupted", INTERRUPTED)
+        _fail("interrupted", INTERRUPTED, "interrupted")
     except OSError as error:
         # What could not be written to stdout must not be tried again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             sys.exit(1)  # the reader of our output went away; nothing is left to say
-        _fail(str(error), 1)
+        _fail(str(error), 1, "error")
 
 
-def _fail(message: str, code: int) -> None:
-    print(f"trainyard: error: {' '.join(message.split())}", file=sys.stderr)
-    sys.exit(code)
+def _fail(message: str, exit_code: int, code: str, field: str | None = None) -> NoReturn:
+    """Say in one line what went wrong, and as JSON if the answer of a controller was asked for so."""
+    message = " ".join(message.split())
+    print(f"trainyard: error: {message}", file=sys.stderr)
+    if _wants_json(sys.argv[1:]):
+        print(json.dumps({"error": {"code": code, "message": message, "field": field}}))
+    sys.exit(exit_code)
+
+
+def _wants_json(words: list[str]) -> bool:
+    own = words[: words.index("--")] if "--" in words else words
+    return bool(own) and own[0] in LIVE and "--json" in own

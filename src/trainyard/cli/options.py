@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import partial, wraps
-from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from trainyard.cli.sharing import shares
 from trainyard.cli.usage import in_bounds, not_negative, note, number, positive, whole
 from trainyard.errors import InputError
 from trainyard.model.limits import LONGEST_H, MAX_S, SHORTEST_MTBF_H, SHORTEST_ROUND_S, SMALLEST
@@ -143,17 +141,4 @@ def read_run(
     return Run(nodes, work, rules, _failures(nodes, failures, mtbf_h, repair_h, seed))
 
 
-def with_run(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of a run; it gets them as `run`, a function that reads them."""
-    shared = list(signature(read_run, eval_str=True).parameters.values())
-    own = [p for p in signature(command, eval_str=True).parameters.values() if p.name != "run"]
-    names = [parameter.name for parameter in shared]
-
-    @wraps(command)
-    def call(**given: Any) -> None:
-        command(run=partial(read_run, **{name: given.pop(name) for name in names}), **given)
-
-    both = sorted([*shared, *own], key=lambda parameter: parameter.default is not Parameter.empty)
-    call.__signature__ = Signature(both)  # type: ignore[attr-defined]
-    call.__annotations__ = {parameter.name: parameter.annotation for parameter in both}
-    return call
+with_run = shares("run", read_run)  # the command gets a function that reads them

@@ -35,6 +35,20 @@ def whole(text: str) -> int:
     return value
 
 
+UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def duration(text: str) -> float:
+    """Read the value of an option that is a duration; a bare number means minutes here, seconds there."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", text.strip(), re.ASCII)
+    if found is None:
+        raise typer.BadParameter(f"'{text}' is no duration; give one such as 90s, 30m, 12h or 2d")
+    amount, unit = found.groups()
+    if not unit:
+        raise typer.BadParameter(f"{text} has no unit; write {amount}m (minutes, as in Slurm) or {amount}s")
+    return float(amount) * UNITS[unit]
+
+
 def positive(option: str, value: float | None) -> None:
     """Refuse a value that is not above 0 or not finite."""
     if value is not None and not 0 < value < math.inf:

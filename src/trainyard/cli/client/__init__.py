@@ -1,0 +1,1 @@
+"""Client: which controller is asked, and how does it answer?"""

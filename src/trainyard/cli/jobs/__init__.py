@@ -1,0 +1,1 @@
+"""Jobs: what do those ask for who submit, watch and stop jobs?"""

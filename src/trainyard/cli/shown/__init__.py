@@ -1,0 +1,1 @@
+"""Shown: how do jobs, times and tables look on a terminal?"""
