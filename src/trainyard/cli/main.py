@@ -35,8 +35,7 @@ INTERRUPTED = 130  # as shells call it; newer versions of typer return it on Ctr
 
 app = typer.Typer(
     name="trainyard",
-    help="Schedule deep-learning training jobs on shared GPU clusters: simulate, compare, plan.",
-    add_completion=False,
+    help="Schedule deep-learning training jobs on shared GPU clusters: study policies, or run jobs by them.",
     pretty_exceptions_enable=False,
 )
 

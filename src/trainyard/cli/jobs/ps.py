@@ -10,6 +10,9 @@ import typer
 from trainyard.cli import options as o
 from trainyard.cli.client.link import Job, Link
 from trainyard.cli.client.options import with_link
+from trainyard.errors import InputError, did_you_mean
+
+STATES = ("waiting", "running", "stopping", "killing", "held", "done", "failed", "cancelled")
 
 
 @with_link
@@ -27,6 +30,8 @@ def ps(
     from trainyard.cli.shown import table
     from trainyard.cli.shown.job import HEADINGS, row
 
+    if state is not None and state not in STATES:
+        raise InputError(f"--state '{state}': there is no such state{did_you_mean(state, STATES)}")
     jobs = list(_jobs(link(), all_, state))
     if json_:
         print_json(jobs)

@@ -93,4 +93,5 @@ def leave(code: int) -> None:
 
 def _goes_on(job_id: str) -> str:
     start = "\n" if sys.stderr.isatty() else ""  # after ^C
-    return f"{start}job {job_id} goes on; trainyard logs -f {job_id} follows it, trainyard cancel {job_id} ends it"
+    remedy = f"trainyard logs -f {job_id} follows it, trainyard cancel {job_id} ends it"
+    return f"{start}job {job_id} goes on; {remedy}"

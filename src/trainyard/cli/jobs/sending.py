@@ -14,8 +14,8 @@ OPTIONS = {
     "gpu_types": "--gpu-type",
     "time_limit_s": "--time-limit",
     "grace_s": "--grace",
-    "memory_gb": "--memory-gb",
     "command": "COMMAND",
+    "workdir": "this directory",
 }
 
 
@@ -32,7 +32,10 @@ def send(link: Link, body: Body) -> Job:
 
 def _as_option(error: RefusedError) -> RefusedError:
     """Name the option instead of the field, which nobody wrote."""
-    if not error.field or not str(error).startswith(f"{error.field}:"):
+    field, text = error.field or "", str(error)
+    if not field or not text.startswith(f"{field}:"):
         return error
-    own = OPTIONS.get(error.field) or f"--{error.field.partition('.')[0].replace('_', '-')}"
-    return RefusedError(own + str(error).removeprefix(error.field), error.code, error.field)
+    base, _, rest = field.replace("[", ".").partition(".")
+    option = OPTIONS.get(field) or OPTIONS.get(base) or f"--{base.replace('_', '-')}"
+    name = f" {rest}" if base == "env" else ""
+    return RefusedError(option + name + text.removeprefix(field), error.code, field)

@@ -34,7 +34,7 @@ def submission(
     name: Annotated[
         str | None, typer.Option(help="Its name (default: the program's).", metavar="NAME")
     ] = None,
-    gpus: Annotated[int | None, _count("GPUs (default 1); 0 with --cpus.")] = None,
+    gpus: Annotated[int | None, _count("GPUs (default 1).")] = None,
     least: Annotated[int | None, _count("Fewest GPUs of an elastic job.", "--min")] = None,
     most: Annotated[int | None, _count("Most GPUs of an elastic job.", "--max")] = None,
     servers: Annotated[int | None, _count("Parameter servers.")] = None,

@@ -12,7 +12,7 @@ SEQUENCE = re.compile(
     r"|[ -/]*[0-OQ-WYZ\\`-~])"
 )
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
-UNFINISHED = re.compile(r"\x1b[^\x1b]{0,60}$")
+UNFINISHED = re.compile(r"\x1b(?:[\]PX^_][^\x07\x1b]{0,60}\x1b?|\[?[ -?]{0,60})$")
 
 
 def plain(text: str) -> str:

@@ -16,14 +16,12 @@ def clock(time_s: float, now_s: float, seconds: bool = False) -> str:
 
 def short(seconds: float) -> str:
     """Return a time for a narrow column: 42s, 40m, 1:12h, 3d."""
-    if seconds < MINUTE:
-        return f"{max(seconds, 0):.0f}s"
-    if seconds < HOUR:
-        return f"{seconds / MINUTE:.0f}m"
-    if seconds < 2 * DAY:
-        minutes = int(seconds // MINUTE)
-        return f"{minutes // 60}:{minutes % 60:02d}h"
-    return f"{seconds / DAY:.0f}d"
+    whole = max(int(seconds), 0)
+    if whole < MINUTE:
+        return f"{whole}s"
+    if whole < HOUR:
+        return f"{whole // MINUTE}m"
+    return f"{whole // HOUR}:{whole % HOUR // MINUTE:02d}h" if whole < 2 * DAY else f"{whole // DAY}d"
 
 
 def long(seconds: float) -> str:
