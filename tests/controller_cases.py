@@ -1,41 +1,119 @@
-"""A real controller on a store of its own, whose clock is set by hand and whose intents are only noted."""
+"""A real controller for tests of commands: a process of its own, with pretend nodes and short time-outs."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.request import Request, urlopen
 
-from trainyard.live.clock import SetClock
-from trainyard.live.daemon import Options, make_controller
-from trainyard.live.store.log import Store
-from trainyard.live.store.opening import connect
-from trainyard.live.views import Info
-from trainyard.model.cluster import Cluster, Node
-from trainyard.model.job import Job
-
-TWO_NODES = Cluster("pair", (Node("n0", "V100", 2, 8.0, 64.0), Node("n1", "V100", 2, 8.0, 64.0)))
-SPEC = {"command": ["true"], "workdir": "/", "env": {}, "grace_s": None}
-
-
-@contextmanager
-def controller_of(path, clock=None, **options):
-    """The controller of a store, new or as it was, with what it found open; it keeps its intents."""
-    store = Store(connect(f"sqlite:///{path}"))
-    clock = clock or SetClock()
-    asked = Options(**{"cluster": TWO_NODES, "policy": "fifo"} | options)
-    made = make_controller(store, asked, (TWO_NODES, "fifo"), lambda not_before_s: clock)
-    controller = made[0]
-    controller.sent = []
-    controller.outbox = controller.sent.extend
-    try:
-        yield controller, made[1]
-    finally:
-        store.close()
+TRAINYARD = Path(sys.executable).with_name("trainyard")
+PATIENCE_S = 120.0  # a busy machine makes no test fail
+CLUSTER = "nodes:\n  - {count: 2, gpu_type: V100, gpus: 2, cpus: 2, memory_gb: 2}\n"
+SETTINGS = "{grace_s: 5, kill_s: 0.5, back_off_s: 0.1, observe_s: 0.2, again_s: 0.5}\n"
+OVER = ("done", "failed", "cancelled")
+UNTIL = "until [ -e {} ]; do sleep 0.05; done"  # a job for the shell that ends when a file is there
 
 
-def hand_in(controller, job_id, gpus=1, **more):
-    """Submit a job as a client does, and commit it."""
-    now = controller.clock.now()
-    job = Job(job_id, now, gpus, **{"duration_s": 100.0} | more)
-    answer = controller.submit(job, Info(controller.number + 1, job_id, "ann", SPEC, now))
-    controller.commit()
-    return answer
+def until(true, what="it"):
+    """Wait for something that happens in other processes."""
+    end_s = time.monotonic() + PATIENCE_S
+    while not (found := true()):
+        assert time.monotonic() < end_s, f"{what} did not happen in {PATIENCE_S:g} s"
+        time.sleep(0.05)
+    return found
+
+
+class Controlled:
+    """A controller, and the folder in which tests and jobs have their files."""
+
+    def __init__(self, folder, cluster=CLUSTER):
+        self.folder, self.data = folder, folder / "data"
+        (folder / "c.yaml").write_text(cluster)
+        (folder / "s.yaml").write_text(SETTINGS)
+        self.process = None
+        self.start()
+
+    def start(self):
+        """Start it, and wait until it accepts jobs."""
+        with open(self.folder / "up.err", "ab") as errors:
+            self.process = subprocess.Popen(
+                [TRAINYARD, "up", "--data", self.data, "--listen", "127.0.0.1:0"]
+                + ["--cluster", self.folder / "c.yaml", "--settings", self.folder / "s.yaml"],
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+            )
+        line = self.process.stdout.readline()
+        assert line.startswith("ready http://127.0.0.1:"), (self.folder / "up.err").read_text()
+
+    def kill(self):
+        """End it as a crash does."""
+        self.process.send_signal(signal.SIGKILL)
+        self._gone()
+
+    def _gone(self):
+        self.process.wait(PATIENCE_S)
+        self.process.stdout.close()
+
+    def close(self):
+        """End all jobs and then the controller; nothing is left."""
+        if self.process.poll() is not None:
+            self._gone()
+            self.start()
+        for job in self.jobs():
+            if job["state"] not in OVER:
+                self.ask(f"/jobs/{job['job_id']}/cancel", {"now": True})
+        until(lambda: all(job["state"] in OVER for job in self.jobs()), "the end of all jobs")
+        self.process.terminate()
+        self._gone()
+
+    def ask(self, path, body=None):
+        """Ask the API, past the commands."""
+        about = json.loads((self.data / "server.json").read_text())
+        request = Request(
+            f"{about['url']}/api/v1{path}",
+            None if body is None else json.dumps(body).encode(),
+            {"Authorization": f"Bearer {about['token']}", "Content-Type": "application/json"},
+        )
+        with urlopen(request, timeout=PATIENCE_S) as answer:
+            return json.load(answer)
+
+    def jobs(self):
+        return self.ask("/jobs")["jobs"]
+
+    def job(self, job_id):
+        return self.ask(f"/jobs/{job_id}")
+
+    def reaches(self, job_id, *states):
+        """Wait until a job is in one of these states; return it."""
+
+        def there():
+            job = self.job(job_id)
+            return job if job["state"] in states else None
+
+        return until(there, f"job {job_id} in {states}")
+
+    def run(self, *words, **more):
+        """Run a command as a process; return how it ended."""
+        return subprocess.run(
+            [TRAINYARD, *map(str, words)],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            **self._at(more),
+        )
+
+    def popen(self, *words, **more):
+        """Start a command as a process."""
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        return subprocess.Popen([TRAINYARD, *map(str, words)], **pipes | self._at(more))
+
+    def _at(self, more):
+        own = {name: value for name, value in os.environ.items() if not name.startswith("TRAINYARD_")}
+        environment = own | {"TRAINYARD_DATA": str(self.data)} | more.pop("env", {})
+        return {"cwd": self.folder, "env": environment, **more}

@@ -10,7 +10,8 @@ import pytest
 
 from conftest import checked
 from trainyard.cli import output
-from trainyard.cli.output import jobs_csv, progress_bars, require_plots, to_json, write_comparison, write_run
+from trainyard.cli.output import jobs_csv, progress_bars, require_plots, write_comparison, write_run
+from trainyard.cli.shown.as_json import to_json
 from trainyard.cli.study.fit import _flat, _stem
 from trainyard.cli.study.plan import _place, _said
 from trainyard.errors import InputError

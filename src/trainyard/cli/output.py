@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-import json
-import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
+from trainyard.cli.shown.as_json import to_json
 from trainyard.errors import InputError
 from trainyard.files.output import write_text_atomic
 from trainyard.sim.result import Result
@@ -21,24 +19,6 @@ JOBS_COLUMNS = (
     *("job_id", "arrival_s", "start_s", "finish_s", "jct_s", "queue_s", "restarts", "gpu_s"),
     *("tenant", "model", "gpus", "outcome", "preemptions"),
 )
-
-
-def print_json(data: object) -> None:
-    """Print one JSON document on stdout."""
-    print(to_json(data))
-
-
-def to_json(data: object) -> str:
-    """Return strict JSON: numbers that are not finite become null."""
-    return json.dumps(_finite(data), indent=2, allow_nan=False)
-
-
-def _finite(data: Any) -> Any:
-    if isinstance(data, dict):
-        return {key: _finite(value) for key, value in data.items()}
-    if isinstance(data, (list, tuple)):
-        return [_finite(value) for value in data]
-    return None if isinstance(data, float) and not math.isfinite(data) else data
 
 
 def write_run(directory: Path, result: Result) -> None:

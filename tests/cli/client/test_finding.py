@@ -26,7 +26,13 @@ def _no_variables(monkeypatch, tmp_path):
 def server(folder, port=7410, host=HERE, **more):
     """Write what a controller writes."""
     folder.mkdir(parents=True, exist_ok=True)
-    told = {"url": f"http://127.0.0.1:{port}", "token": f"t{port}", "pid": 1, "host": host, "version": "0.1.0"}
+    told = {
+        "url": f"http://127.0.0.1:{port}",
+        "token": f"t{port}",
+        "pid": 1,
+        "host": host,
+        "version": "0.1.0",
+    }
     (folder / "server.json").write_text(json.dumps(told | more))
     return str(folder)
 

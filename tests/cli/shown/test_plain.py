@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from trainyard.cli.shown.plain import Cleaner, one_line, plain
 
-STEERING = "\x1b[31mred\x1b[0m \x1b]0;title\x07x\x1b]8;;http://a\x1b\\link \x1b(Bb \x9b2Jz \x07\x08\x7f \u202egnp"
+STEERING = (
+    "\x1b[31mred\x1b[0m \x1b]0;title\x07x\x1b]8;;http://a\x1b\\link \x1b(Bb \x9b2Jz \x07\x08\x7f \u202egnp"
+)
 
 
 def test_colours_titles_and_bells_go_and_words_stay():

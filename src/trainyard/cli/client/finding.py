@@ -11,8 +11,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from trainyard.errors import ControllerError, InputError, UnreachableError
+from trainyard.server.place import SERVER_FILE, data_directory
 
-SERVER = "server.json"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -34,17 +34,8 @@ class Found:
             state, remedy = "which is gone", "start one: trainyard up"
         else:
             state, remedy = why, "trainyard status tries again"
-        origin = f"{SERVER} of pid {self.pid} on {self.host}"
+        origin = f"{SERVER_FILE} of pid {self.pid} on {self.host}"
         return f"no controller answers at {self.url} (from {origin}, {state}); {remedy}"
-
-
-def data_dir(flag: str | None) -> Path:
-    """Return the data directory: the flag's, $TRAINYARD_DATA, or this user's own."""
-    given = flag or os.environ.get("TRAINYARD_DATA")
-    if given:
-        return Path(given).expanduser().absolute()
-    home = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
-    return Path(home).expanduser() / "trainyard"
 
 
 def find(url: str | None, data: str | None) -> Found:
@@ -55,7 +46,7 @@ def find(url: str | None, data: str | None) -> Found:
         return _by_url(url, "--url")
     if data is None and (told := os.environ.get("TRAINYARD_URL")):
         return _by_url(told, "TRAINYARD_URL")
-    return _by_data(data_dir(data))
+    return _by_data(data_directory(data))
 
 
 def _by_url(url: str, said_by: str) -> Found:
@@ -66,17 +57,19 @@ def _by_url(url: str, said_by: str) -> Found:
     if not token:
         raise InputError(
             f"{said_by} needs TRAINYARD_TOKEN, which is not set; "
-            f"{SERVER} in the controller's data directory has it"
+            f"{SERVER_FILE} in the controller's data directory has it"
         )
     return Found(url.rstrip("/"), token, said_by)
 
 
 def _by_data(folder: Path) -> Found:
-    told = _read(folder / SERVER)
+    told = _read(folder / SERVER_FILE)
     try:
-        found = Found(told["url"], told["token"], str(folder / SERVER), int(told["pid"]), told["host"])
+        found = Found(told["url"], told["token"], str(folder / SERVER_FILE), int(told["pid"]), told["host"])
     except (KeyError, TypeError, ValueError):
-        raise ControllerError(f"{folder / SERVER} is not what a controller writes", "unavailable") from None
+        raise ControllerError(
+            f"{folder / SERVER_FILE} is not what a controller writes", "unavailable"
+        ) from None
     _check_host(found)
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trainyard.cli.client.link import Link
-from trainyard.cli.output import print_json
+from trainyard.cli.shown.as_json import print_json
 
 
 def change(link: Link, name: str, verb: str, as_json: bool, **body: Any) -> None:

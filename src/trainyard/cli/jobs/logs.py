@@ -74,7 +74,7 @@ def _show(output: Output) -> None:
 
 def _print_whole(sink: Sink) -> None:
     from trainyard.cli.jobs.sinks import Whole
-    from trainyard.cli.output import print_json
+    from trainyard.cli.shown.as_json import print_json
 
     if isinstance(sink, Whole):
         print_json(sink.pieces())

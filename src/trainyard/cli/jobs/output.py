@@ -60,7 +60,7 @@ class Output:
         if self._current:
             self._sink.end()
         self._sink.begin(attempt)
-        workers = sum(len(has["gpus"]) for has in attempt["nodes"].values())
+        workers = sum(has["gpus"] for has in attempt["nodes"].values())
         self._current = attempt["attempt"]
         self._offsets = dict.fromkeys(self._ranks(max(workers, 1)), None if self._tail is not None else 0)
 

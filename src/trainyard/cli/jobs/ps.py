@@ -26,8 +26,8 @@ def ps(
     json_: o.Json = False,
 ) -> None:
     """List jobs: those that are not over and those that ended in the last hour."""
-    from trainyard.cli.output import print_json
     from trainyard.cli.shown import table
+    from trainyard.cli.shown.as_json import print_json
     from trainyard.cli.shown.job import HEADINGS, row
 
     if state is not None and state not in STATES:

@@ -21,7 +21,7 @@ INTERRUPTED = 130  # as shells call it
 def run(*, body: Callable[[], Body], link: Callable[[], Link], json_: o.Json = False) -> None:
     """Submit a job, follow its output and return its exit code."""
     from trainyard.cli.jobs.sending import send
-    from trainyard.cli.output import print_json
+    from trainyard.cli.shown.as_json import print_json
 
     asked = link()
     job = send(asked, body())

@@ -12,7 +12,7 @@ from trainyard.cli.client.options import JobName, with_link
 @with_link
 def show(job: JobName, *, link: Callable[[], Link], json_: o.Json = False) -> None:
     """Show one job: what it has, how far it is, its limits."""
-    from trainyard.cli.output import print_json
+    from trainyard.cli.shown.as_json import print_json
 
     asked = link()
     found = asked.get(f"/jobs/{asked.job(job)['job_id']}")
@@ -31,7 +31,8 @@ def lines(job: Job, types: Mapping[str, str], now_s: float) -> Iterator[str]:
 
     yield said.headline(job, types, now_s)
     if job["reason"]:
-        yield f"reason: {one_line(job['reason'])} ({job['reason_code']})"
+        label = "reason" if said.why(job) else "before that"
+        yield f"{label}: {one_line(job['reason'])} ({job['reason_code']})"
     if progress := said.progress(job, now_s):
         yield progress
     yield f"limits: {said.limits(job)}"

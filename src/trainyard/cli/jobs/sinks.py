@@ -39,7 +39,7 @@ class Screen:
         """Say which attempt follows, unless it is the first one shown."""
         if self._began:
             nodes = attempt["nodes"]
-            count = gpus(sum(len(has["gpus"]) for has in nodes.values()))
+            count = gpus(sum(has["gpus"] for has in nodes.values()))
             self._write(f"--- attempt {attempt['attempt']}, {count}, {','.join(nodes)} ---\n".encode())
         self._began = True
 
@@ -66,6 +66,7 @@ class Screen:
 
     def _write(self, data: bytes) -> None:
         if data:
+            self._to.flush()
             self._to.buffer.write(data)
             self._to.buffer.flush()
             self._line_open = not data.endswith(b"\n")

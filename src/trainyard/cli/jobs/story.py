@@ -14,7 +14,7 @@ def story(job: JobName, *, link: Callable[[], Link], json_: o.Json = False) -> N
     """Tell all that happened to a job."""
     import time
 
-    from trainyard.cli.output import print_json
+    from trainyard.cli.shown.as_json import print_json
     from trainyard.cli.shown.plain import one_line
     from trainyard.cli.shown.times import clock
 

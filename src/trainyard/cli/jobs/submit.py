@@ -15,7 +15,7 @@ from trainyard.cli.jobs.submission import Body, with_submission
 def submit(*, body: Callable[[], Body], link: Callable[[], Link], json_: o.Json = False) -> None:
     """Submit a job and print its id."""
     from trainyard.cli.jobs.sending import send
-    from trainyard.cli.output import print_json
+    from trainyard.cli.shown.as_json import print_json
 
     job = send(link(), body())
     print_json(job) if json_ else print(job["job_id"])

@@ -26,7 +26,7 @@ def wait(
 ) -> None:
     """Wait until all these jobs are over; 0 if all are done, 1 otherwise."""
     from trainyard.cli.jobs.run import ended, leave
-    from trainyard.cli.output import print_json
+    from trainyard.cli.shown.as_json import print_json
 
     not_negative("--timeout", timeout)
     asked = link()

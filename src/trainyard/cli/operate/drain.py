@@ -31,7 +31,7 @@ def undrain(node: NodeName, *, link: Callable[[], Link], json_: o.Json = False) 
 
 
 def _tell(node: Mapping[str, Any], as_json: bool) -> None:
-    from trainyard.cli.output import print_json
+    from trainyard.cli.shown.as_json import print_json
 
     if as_json:
         print_json(node)

@@ -15,8 +15,8 @@ HEADINGS = ("NODE", "STATE", "TYPE", "GPUS used/all", "CPUS", "MEM GB", "JOBS")
 @with_link
 def nodes(*, link: Callable[[], Link], json_: o.Json = False) -> None:
     """List the nodes and what is used of them."""
-    from trainyard.cli.output import print_json
     from trainyard.cli.shown import table
+    from trainyard.cli.shown.as_json import print_json
 
     found = link().get("/nodes")["nodes"]
     if json_:

@@ -37,6 +37,6 @@ def change(
 
 
 def _tell(answer: Any, as_json: bool) -> None:
-    from trainyard.cli.output import print_json
+    from trainyard.cli.shown.as_json import print_json
 
     print_json(answer) if as_json else print(answer["policy"])

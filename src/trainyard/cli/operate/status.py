@@ -13,7 +13,7 @@ from trainyard.cli.client.options import with_link
 @with_link
 def status(*, link: Callable[[], Link], json_: o.Json = False) -> None:
     """Say how the controller, its store and its backend are."""
-    from trainyard.cli.output import print_json
+    from trainyard.cli.shown.as_json import print_json
 
     found = link().get("/status")
     if json_:

@@ -27,8 +27,13 @@ def row(job: Job) -> list[str]:
         short(job["run_s"]) if job["attempt"] else "-",
         _left(job),
         _done(job),
-        job["reason"],
+        why(job),
     ]
+
+
+def why(job: Job) -> str:
+    """Say why a job does not run, or how it ended; what a running job once met is no reason any more."""
+    return "" if job["state"] in ("running", "done") else str(job["reason"])
 
 
 def left_s(job: Job) -> float | None:

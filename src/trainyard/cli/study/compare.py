@@ -43,7 +43,7 @@ def compare(
 
 def _show(results: list[Result], json_: bool) -> None:
     """Print the results as JSON or as tables."""
-    from trainyard.cli.output import print_json
+    from trainyard.cli.shown.as_json import print_json
 
     summaries = [result.summary() for result in results]
     if json_:

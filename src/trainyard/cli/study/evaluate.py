@@ -28,7 +28,8 @@ def evaluate(
     json_: o.Json = False,
 ) -> None:
     """Run policies through held-out episodes and print average JCTs, with the first one's beside them."""
-    from trainyard.cli.output import print_json, progress_bars
+    from trainyard.cli.output import progress_bars
+    from trainyard.cli.shown.as_json import print_json
     from trainyard.learn.evaluate import judge
     from trainyard.policy.grammar import parse_policies
 

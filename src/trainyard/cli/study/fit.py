@@ -69,7 +69,7 @@ def _stem(path: str) -> str:
 
 
 def _print(fitted: Profile, out: str | None, json_: bool) -> None:
-    from trainyard.cli.output import print_json
+    from trainyard.cli.shown.as_json import print_json
     from trainyard.files.profiles import profile_record
 
     record = profile_record(fitted)

@@ -18,7 +18,7 @@ def plan(
 ) -> None:
     """Show what a policy would do now."""
     from trainyard import api
-    from trainyard.cli.output import print_json
+    from trainyard.cli.shown.as_json import print_json
     from trainyard.cli.usage import note
     from trainyard.files.snapshot import load_snapshot
     from trainyard.policy.grammar import parse_policy

@@ -9,7 +9,7 @@ from trainyard.cli import options as o
 
 def policies(json_: o.Json = False) -> None:
     """List all policy stages with one line each."""
-    from trainyard.cli.output import print_json
+    from trainyard.cli.shown.as_json import print_json
     from trainyard.policy.registry import DEFAULTS, ENTRIES, PRESETS
 
     if json_:

@@ -45,7 +45,7 @@ def profile(
     json_: o.Json = False,
 ) -> None:
     """Measure how the speed of a training script depends on CPUs, and model how it depends on memory."""
-    from trainyard.cli.output import print_json
+    from trainyard.cli.shown.as_json import print_json
     from trainyard.files.profiles import profiles_at, save_profile
     from trainyard.profiling.profiler import default_cpus, profile_script, remarks
 

@@ -38,7 +38,8 @@ def simulate(
     json_: o.Json = False,
 ) -> None:
     """Simulate one policy and print what became of the jobs."""
-    from trainyard.cli.output import print_json, progress_bars, write_run
+    from trainyard.cli.output import progress_bars, write_run
+    from trainyard.cli.shown.as_json import print_json
     from trainyard.cli.study.snapshot_at import SnapshotAt
     from trainyard.files.output import out_dir
     from trainyard.policy.grammar import parse_policy

@@ -113,7 +113,7 @@ def stats(
         plot_stats(trace.jobs, plot, trace.origin_s)
         _note([f"plots written to {plot}"])
     if json:
-        from trainyard.cli.output import print_json
+        from trainyard.cli.shown.as_json import print_json
 
         print_json({"format": trace.format, **found.as_dict()})
     else:
