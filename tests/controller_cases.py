@@ -8,8 +8,12 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
+
+from conftest import command
 
 TRAINYARD = Path(sys.executable).with_name("trainyard")
 PATIENCE_S = 120.0  # a busy machine makes no test fail
@@ -41,13 +45,9 @@ class Controlled:
     def start(self):
         """Start it, and wait until it accepts jobs."""
         with open(self.folder / "up.err", "ab") as errors:
-            self.process = subprocess.Popen(
-                [TRAINYARD, "up", "--data", self.data, "--listen", "127.0.0.1:0"]
-                + ["--cluster", self.folder / "c.yaml", "--settings", self.folder / "s.yaml"],
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                text=True,
-            )
+            files = ("--cluster", self.folder / "c.yaml", "--settings", self.folder / "s.yaml")
+            words = [TRAINYARD, "up", "--data", self.data, "--listen", "127.0.0.1:0", *files]
+            self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors, text=True)
         line = self.process.stdout.readline()
         assert line.startswith("ready http://127.0.0.1:"), (self.folder / "up.err").read_text()
 
@@ -65,12 +65,19 @@ class Controlled:
         if self.process.poll() is not None:
             self._gone()
             self.start()
-        for job in self.jobs():
-            if job["state"] not in OVER:
-                self.ask(f"/jobs/{job['job_id']}/cancel", {"now": True})
-        until(lambda: all(job["state"] in OVER for job in self.jobs()), "the end of all jobs")
-        self.process.terminate()
-        self._gone()
+        try:
+            until(self._cancelled, "the end of all jobs")
+        finally:
+            self.process.terminate()
+            self._gone()
+
+    def _cancelled(self):
+        """End all jobs; say whether they are over."""
+        left = [job["job_id"] for job in self.jobs() if job["state"] not in OVER]
+        for job_id in left:
+            with suppress(HTTPError):  # it has ended meanwhile, or is about to
+                self.ask(f"/jobs/{job_id}/cancel", {"now": True})
+        return not left
 
     def ask(self, path, body=None):
         """Ask the API, past the commands."""
@@ -117,3 +124,44 @@ class Controlled:
         own = {name: value for name, value in os.environ.items() if not name.startswith("TRAINYARD_")}
         environment = own | {"TRAINYARD_DATA": str(self.data)} | more.pop("env", {})
         return {"cwd": self.folder, "env": environment, **more}
+
+
+def controlled(folder):
+    """Yield a controller, and end it and all its jobs; a fixture of a module is made of this."""
+    made = Controlled(folder)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+class Commands:
+    """Runs commands in this process, against a controller."""
+
+    def __init__(self, yard, monkeypatch, capsys):
+        self._monkeypatch, self._capsys = monkeypatch, capsys
+        for name in ("TRAINYARD_URL", "TRAINYARD_TOKEN", "COLUMNS"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("TRAINYARD_DATA", str(yard.data))
+        monkeypatch.chdir(yard.folder)
+
+    def __call__(self, *words):
+        """Run a command; return exit code, stdout and stderr."""
+        return command(self._monkeypatch, self._capsys, *words)
+
+    def out(self, *words):
+        """Run a command that must succeed and say nothing on stderr; return what it printed."""
+        code, out, err = self(*words)
+        assert (code, err) == (0, "")
+        return out
+
+    def json(self, *words):
+        """Run a command with --json that must succeed; return what it printed."""
+        return json.loads(self.out(*words))
+
+    def error(self, *words):
+        """Run a command that must fail; return its exit code and the one line that says why."""
+        code, out, err = self(*words)
+        assert out == ""
+        assert err.count("\n") == 1
+        return code, err.removeprefix("trainyard: error: ").rstrip("\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -30,7 +30,6 @@ class Link:
     def __init__(self, find: Callable[[], Found]) -> None:
         self._find = find
         self._found = find()
-        self._open: HTTPConnection | None = None
         self._noted = False
 
     def get(self, path: str, **query: Any) -> Any:
@@ -53,20 +52,18 @@ class Link:
     @contextmanager
     def events(self, topics: str, quiet_s: float = QUIET_S) -> Iterator[Iterator[str]]:
         """Open a stream of events; yields their names, and a comment as ''."""
-        connection = _connect(self._found, quiet_s)
-        try:
+        with closing(_connect(self._found, quiet_s)) as connection:
             with self._broken():
                 connection.request("GET", _target("/events", {"topics": topics}), headers=self._headers())
                 answer = connection.getresponse()
-                if answer.status != 200:
-                    self._refuse(answer.status, answer.read())
-            yield self._names(answer)
-        finally:
-            connection.close()
+                told = b"" if answer.status == 200 else answer.read()
+            if answer.status != 200:
+                self._refuse(answer.status, told)
+            with closing(answer):
+                yield self._names(answer)
 
     def lost(self) -> None:
         """Look for the controller again."""
-        self._close()
         self._found = self._find()
 
     # -- one request ------------------------------------------------------------------------------
@@ -86,11 +83,9 @@ class Link:
         self, verb: str, path: str, query: Mapping[str, Any], body: Any
     ) -> tuple[bytes, Mapping[str, str]]:
         sent = None if body is None else json.dumps(body).encode()
-        with self._broken():
-            if self._open is None:
-                self._open = _connect(self._found, ANSWER_S)
-            self._open.request(verb, _target(path, query), sent, self._headers())
-            answer = self._open.getresponse()
+        with self._broken(), closing(_connect(self._found, ANSWER_S)) as connection:
+            connection.request(verb, _target(path, query), sent, self._headers())
+            answer = connection.getresponse()
             content, header = answer.read(), dict(answer.getheaders())
         check_version(_header(header, "Trainyard-Version"))
         self._note(_header(header, "Trainyard-Note"))
@@ -99,7 +94,8 @@ class Link:
         return content, header
 
     def _headers(self) -> dict[str, str]:
-        return {"Authorization": f"Bearer {self._found.token}", "Content-Type": "application/json"}
+        token = f"Bearer {self._found.token}"
+        return {"Authorization": token, "Content-Type": "application/json", "Connection": "close"}
 
     @contextmanager
     def _broken(self) -> Iterator[None]:
@@ -109,17 +105,10 @@ class Link:
         try:
             yield
         except TimeoutError:
-            self._close()
             raise UnreachableError(self._found.silence(f"no answer in {ANSWER_S:g} s")) from None
         except (OSError, HTTPException) as error:
-            self._close()
             why = getattr(error, "strerror", None) or str(error) or type(error).__name__
             raise UnreachableError(self._found.silence(why)) from None
-
-    def _close(self) -> None:
-        if self._open is not None:
-            self._open.close()
-            self._open = None
 
     def _names(self, answer: HTTPResponse) -> Iterator[str]:
         """Yield the name of each event, and '' for a comment; raises when the stream breaks."""
