@@ -46,7 +46,8 @@ class Controlled:
         """Start it, and wait until it accepts jobs."""
         with open(self.folder / "up.err", "ab") as errors:
             files = ("--cluster", self.folder / "c.yaml", "--settings", self.folder / "s.yaml")
-            words = [TRAINYARD, "up", "--data", self.data, "--listen", "127.0.0.1:0", *files]
+            policy = ("--policy", "fifo")  # it stops no job for another one
+            words = [TRAINYARD, "up", *policy, "--data", self.data, "--listen", "127.0.0.1:0", *files]
             self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors, text=True)
         line = self.process.stdout.readline()
         assert line.startswith("ready http://127.0.0.1:"), (self.folder / "up.err").read_text()

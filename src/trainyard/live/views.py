@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from trainyard.core.yard import Yard
+from trainyard.model.terms import NO_TERMS
 from trainyard.state.lifecycle import TERMINAL, WITH_PROCESSES, State
 from trainyard.state.record import Record
 
@@ -34,7 +36,7 @@ def job_view(yard: Yard, record: Record, info: Info, now: float) -> View:
     over, runs = record.state in TERMINAL, record.state in WITH_PROCESSES
     code, text = ("", "") if trouble is None or record.state is State.DONE else (trouble.code, trouble.text)
     known = record.length is None or record.length.known
-    retries = 0 if job.terms is None else job.terms.retries
+    terms = job.terms or NO_TERMS
     return {
         "job_id": record.job_id,
         "name": info.name,
@@ -63,10 +65,13 @@ def job_view(yard: Yard, record: Record, info: Info, now: float) -> View:
         "exit_signal": info.exit_signal,
         "reason": text,
         "reason_code": code,
-        "retries": retries,
-        "retries_used": min(0 if trouble is None else trouble.counted, retries),
+        "retries": terms.retries,
+        "retries_used": min(0 if trouble is None else trouble.counted, terms.retries),
         "restarts": record.restarts,
         "preemptions": record.preemptions,
+        "after": list(terms.after),
+        "time_limit_s": terms.time_limit_s if isfinite(terms.time_limit_s) else None,
+        "grace_s": info.spec.get("grace_s"),
         "command": info.spec["command"],
         "workdir": info.spec["workdir"],
     }

@@ -38,7 +38,8 @@ def make_app(desk: Desk, token: str, names: Iterable[str] = ()) -> ASGIApp:
     app.add_exception_handler(RequestValidationError, _wrong_query)
     app.add_exception_handler(HTTPException, _no_path)
     app.add_exception_handler(Exception, _broken)
-    return Gate(app, token, {"localhost", *names}, desk.controller.settings.body_bytes)
+    most = desk.controller.settings.body_bytes
+    return Gate(app, token, {"localhost", *names}, most, desk.note)
 
 
 def _reply(status: int, message: str, field: str | None = None) -> Reply:

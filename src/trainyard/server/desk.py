@@ -55,6 +55,17 @@ class Desk:
         path = None if layout is None else layout.checkpoint(job_id)
         return str(path) if path is not None and path.is_dir() else None
 
+    def note(self) -> str:
+        """Say what whoever reads any answer should know; mostly nothing."""
+        silent_s, trouble = self.live.eyes.silent_s, self.live.shell.store_trouble
+        if silent_s:
+            since = time.strftime("%H:%M:%S", time.localtime(time.time() - silent_s))
+            name = self.live.backend.name
+            return f"{name} has not answered for {silent_s:.0f} s; states below are from {since}"
+        if trouble is None:
+            return ""
+        return f"the store cannot be written for {time.monotonic() - trouble[0]:.0f} s: {trouble[1]}"
+
     async def ask(self, ask: Callable[[Controller], T]) -> T:
         """Have something changed; the answer comes after it is written down, or 503 if it cannot be."""
         if self.leaving.is_set():

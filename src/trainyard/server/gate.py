@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -21,9 +21,11 @@ NO_TOKEN = "give the token of server.json (or $TRAINYARD_TOKEN) as 'Authorizatio
 class Gate:
     """Stands before the application."""
 
-    def __init__(self, app: ASGIApp, token: str, names: Iterable[str], most_bytes: int) -> None:
-        """`names` are this server's own, beside addresses."""
-        self._app, self._token, self._most = app, token.encode(), most_bytes
+    def __init__(
+        self, app: ASGIApp, token: str, names: Iterable[str], most_bytes: int, note: Callable[[], str]
+    ) -> None:
+        """`names` are this server's own, beside addresses; `note` says what readers should know now."""
+        self._app, self._token, self._most, self._note = app, token.encode(), most_bytes, note
         self._names = frozenset(name.lower() for name in names)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -38,7 +40,7 @@ class Gate:
 
         async def sends(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], VERSION, *KEEP_OUT]
+                message["headers"] = [*message["headers"], VERSION, *KEEP_OUT, *_noted(self._note())]
             await send(message)
 
         await self._app(scope, self._counted(receive), sends)
@@ -72,6 +74,12 @@ class Gate:
             return message
 
         return counted
+
+
+def _noted(note: str) -> list[tuple[bytes, bytes]]:
+    """The header that commands print: one line, of characters that a header may have."""
+    line = "".join(char if char.isprintable() else " " for char in note)
+    return [(b"trainyard-note", line.encode("ascii", "replace"))] if note else []
 
 
 async def _answer(send: Send, status: int, message: str) -> None:

@@ -93,7 +93,7 @@ def test_a_secret_in_the_open_is_noted(run):
         ("submit --env LR -- true", "--env 'LR': give NAME=VALUE"),
         ("submit --env RANK=1 -- true", "--env RANK: trainyard sets this variable itself; leave it out"),
         ("submit --after nobody -- true", "no job is called 'nobody'; trainyard ps -a shows all"),
-        ("submit --gpu-type A100 -- true", "--gpu-type: no node has GPUs of type 'A100'; did you mean 'V100'?"),
+        ("submit --gpu-type A1 -- true", "--gpu-type: no node has GPUs of type 'A1'; known: V100"),
         ("submit --gpu 2 -- true", "unknown option '--gpu'; did you mean '--gpus'?"),
         ("run --priority 101 -- true", "--priority: 101 does not fit; give a whole number from -100 to 100"),
     ],

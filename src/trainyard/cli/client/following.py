@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from trainyard.cli.client.link import QUIET_S, Link
 from trainyard.errors import UnreachableError
 
 PATIENCE_S = 120.0  # without a controller
 AGAIN_S = 0.25  # between two tries
+MOST_TOPICS = 50  # of one stream; those who want more hear of everything
 
 
-def follow(link: Link, topics: str, look: Callable[[], bool], until_s: float | None = None) -> bool:
+def follow(link: Link, topics: Sequence[str], look: Callable[[], bool], until_s: float | None = None) -> bool:
     """Call `look` now and at every event until it returns True; False if the time is over (monotonic)."""
+    about = ",".join(topics) if len(topics) <= MOST_TOPICS else "yard"
     patience = _Patience(link)
     while (left := _left(until_s)) > 0:
         try:
-            with link.events(topics, min(left, QUIET_S)) as events:
+            with link.events(about, min(left, QUIET_S)) as events:
                 if look():
                     return True
                 patience.fresh()

@@ -8,6 +8,8 @@ from trainyard.cli.client.link import Job, Link
 from trainyard.cli.jobs.sinks import Attempt, Sink
 from trainyard.cli.shown.job import OVER
 
+MOST_BELLS = 8  # ranks whose output makes a follower look
+
 
 class Output:
     """Hands on what a job printed since the last time."""
@@ -29,10 +31,10 @@ class Output:
         self._tail = lines
 
     @property
-    def topics(self) -> str:
-        """What a follower has to hear of."""
-        job_id, most = self.job["job_id"], max(self.job["max_gpus"], 1)
-        return ",".join([f"job:{job_id}", *(f"log:{job_id}.{rank}" for rank in self._ranks(most))])
+    def topics(self) -> list[str]:
+        """What a follower has to hear of; it hears of the first ranks of many, and looks at all."""
+        job_id, most = self.job["job_id"], min(max(self.job["max_gpus"], 1), MOST_BELLS)
+        return [f"job:{job_id}", *(f"log:{job_id}.{rank}" for rank in self._ranks(most))]
 
     def hand_on(self) -> bool:
         """Hand on what is new; returns whether nothing will follow."""

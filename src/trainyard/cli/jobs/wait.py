@@ -54,4 +54,4 @@ def _until_over(link: Link, jobs: dict[str, Job], timeout: float | None) -> None
         return all(job["state"] in OVER for job in jobs.values())
 
     until_s = None if timeout is None else time.monotonic() + timeout
-    follow(link, ",".join(f"job:{job_id}" for job_id in jobs), look, until_s)
+    follow(link, [f"job:{job_id}" for job_id in jobs], look, until_s)

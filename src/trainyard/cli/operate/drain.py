@@ -20,8 +20,8 @@ def drain(
     link: Callable[[], Link],
     json_: o.Json = False,
 ) -> None:
-    """Empty a node: its jobs save their work and go elsewhere, and none starts there."""
-    _tell(link().post(f"/nodes/{node}/drain", {"reason": reason}), json_)
+    """Empty a node: nothing starts there any more, what runs there goes on until it ends."""
+    _tell(link().post(f"/nodes/{node}/drain", {"reason": reason} if reason else {}), json_)
 
 
 @with_link
@@ -36,5 +36,5 @@ def _tell(node: Mapping[str, Any], as_json: bool) -> None:
     if as_json:
         print_json(node)
     else:
-        leaving = f" ({', '.join(node['jobs'])} still there)" if node["jobs"] else ""
-        print(f"{node['node']} {node['state']}{leaving if node['state'] == 'draining' else ''}")
+        left = f" ({', '.join(node['jobs'])} still there)" if node["state"] == "draining" else ""
+        print(f"{node['node']} {node['state']}{left}")

@@ -53,7 +53,8 @@ def _backend(backend: Mapping[str, Any]) -> str:
     from trainyard.cli.shown.times import long
 
     nodes = backend["nodes"]
-    seen = f"answered {long(backend['silent_s'])} ago" if backend["silent_s"] is not None else "no answer yet"
+    silent = backend["silent_s"]
+    seen = f"no answer for {long(silent)}: {backend['silence']}" if silent else "answers"
     trouble = "".join(f", {what}: {why}" for what, why in backend["trouble"].items())
     return f"{backend['name']}, {nodes} node{'' if nodes == 1 else 's'}, {seen}{trouble}"
 

@@ -128,8 +128,11 @@ def command(job: Job) -> str:
 
 def limits(job: Job) -> str:
     """Say what a job may use up, and how much it did."""
-    most = job.get("time_limit_s")
-    parts = [f"{long(most)} running time ({long(job['run_s'])} used)" if most else "no limit of running time"]
-    if job.get("grace_s"):
-        parts.append(f"{long(job['grace_s'])} to save its work")
+    most, grace = job["time_limit_s"], job["grace_s"]
+    allowed = f"{long(most)} running time" if most else "no limit of running time"
+    parts = [f"{allowed} ({long(job['run_s'])} used)"]
+    if grace is not None:
+        parts.append(f"{long(grace)} to save its work")
+    if job["after"]:
+        parts.append(f"starts after {', '.join(job['after'])}")
     return ", ".join(parts)
