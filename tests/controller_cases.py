@@ -32,6 +32,26 @@ def until(true, what="it"):
     return found
 
 
+def listens(process):
+    """Wait until a command has a stream of events: a connection that stays."""
+
+    def stays():
+        before = _sockets(process.pid)
+        time.sleep(0.3)
+        return process.poll() is not None or before & _sockets(process.pid)
+
+    until(stays, "a stream of events")
+    assert process.poll() is None
+
+
+def _sockets(pid):
+    folder, found = f"/proc/{pid}/fd", set()
+    for name in os.listdir(folder):
+        with suppress(FileNotFoundError):  # it was closed meanwhile
+            found.add(os.readlink(f"{folder}/{name}"))
+    return {each for each in found if each.startswith("socket:")}
+
+
 class Controlled:
     """A controller, and the folder in which tests and jobs have their files."""
 
@@ -108,13 +128,8 @@ class Controlled:
 
     def run(self, *words, **more):
         """Run a command as a process; return how it ended."""
-        return subprocess.run(
-            [TRAINYARD, *map(str, words)],
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_S,
-            **self._at(more),
-        )
+        calm = {"capture_output": True, "text": True, "timeout": PATIENCE_S, "check": False}
+        return subprocess.run([TRAINYARD, *map(str, words)], **calm | self._at(more))
 
     def popen(self, *words, **more):
         """Start a command as a process."""

@@ -9,7 +9,7 @@ import signal
 
 import pytest
 
-from controller_cases import PATIENCE_S, UNTIL, Commands, Controlled, controlled, until
+from controller_cases import PATIENCE_S, UNTIL, Commands, Controlled, controlled, listens, until
 
 
 @pytest.fixture(scope="module")
@@ -242,6 +242,7 @@ def test_following_survives_a_killed_controller(tmp_path, verb):
             if verb != "wait":
                 assert following.stdout.readline() == "one\n"
             own.reaches("1", "running")
+            listens(following)
             own.kill()
             lost = following.stderr.readline()
             assert lost.startswith("no controller answers at http://127.0.0.1:")

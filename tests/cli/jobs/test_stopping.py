@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import time
-from contextlib import suppress
 
 import pytest
 
-from controller_cases import PATIENCE_S, UNTIL, Commands, controlled, until
+from controller_cases import PATIENCE_S, UNTIL, Commands, controlled, listens, until
 
 
 @pytest.fixture(scope="module")
@@ -21,13 +19,6 @@ def yard(tmp_path_factory):
 @pytest.fixture
 def run(yard, monkeypatch, capsys):
     return Commands(yard, monkeypatch, capsys)
-
-
-def has_socket(pid):
-    """Whether a process talks to somebody."""
-    with suppress(FileNotFoundError):  # a file that was closed meanwhile
-        folder = f"/proc/{pid}/fd"
-        return any("socket:" in os.readlink(f"{folder}/{name}") for name in os.listdir(folder))
 
 
 @pytest.fixture
@@ -114,7 +105,7 @@ def test_ctrl_c_ends_a_wait(yard, submit):
     job = submit("endless")
     with yard.popen("wait", job) as waiting:
         yard.reaches(job, "running")
-        until(lambda: has_socket(waiting.pid), "a question to the controller")
+        listens(waiting)
         waiting.send_signal(signal.SIGINT)
         assert waiting.communicate(timeout=PATIENCE_S) == ("", "trainyard: error: interrupted\n")
     assert waiting.returncode == 130

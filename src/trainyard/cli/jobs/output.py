@@ -72,11 +72,12 @@ class Output:
     def _new(self, rank: int) -> Iterator[bytes]:
         while True:
             offset = self._offsets[rank]
-            place = {"lines": self._tail} if offset is None else {"offset": offset}
+            # One line at least is asked for: the answer says where the output ends.
+            place = {"lines": max(self._tail or 0, 1)} if offset is None else {"offset": offset}
             path = f"/jobs/{self.job['job_id']}/logs"
             data, header = self._link.read(path, attempt=self._current, rank=rank, **place)
             self._offsets[rank] = int(header["trainyard-offset"])
-            if data:
+            if data and (offset is not None or self._tail):
                 yield data
             elif offset is not None:
                 return

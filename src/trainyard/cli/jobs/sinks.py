@@ -38,6 +38,7 @@ class Screen:
     def begin(self, attempt: Attempt) -> None:
         """Say which attempt follows, unless it is the first one shown."""
         if self._began:
+            self._new_line()
             nodes = attempt["nodes"]
             count = gpus(sum(has["gpus"] for has in nodes.values()))
             self._write(f"--- attempt {attempt['attempt']}, {count}, {','.join(nodes)} ---\n".encode())
@@ -53,14 +54,13 @@ class Screen:
         self._write(data)
 
     def end(self) -> None:
-        """Write lines that have no end, and end the last one on a terminal or before another attempt."""
+        """Write what was kept back of lines that have no end."""
         for rank, line in sorted(self._lines.items()):
             self._write(_name(rank) + line + b"\n" if line else b"")
         self._lines.clear()
         self._cleaners.clear()
 
-    def new_line(self) -> None:
-        """Begin a new line, if the output left one open."""
+    def _new_line(self) -> None:
         if self._line_open:
             self._write(b"\n")
 
