@@ -11,6 +11,8 @@ from hypothesis import settings
 from profile_cases import APART as APART
 from profile_cases import PROFILES as PROFILES
 from profile_cases import SERVED as SERVED
+from recorded_logs import every_log_replays as every_log_replays
+from recorded_logs import spoilt as spoilt
 from trainyard.cli.main import run
 from trainyard.compiled import compiled
 from trainyard.core.validate import validate
@@ -33,7 +35,8 @@ settings.load_profile("patient")
 
 WITHOUT_TORCH = "not torch"
 WHOLE_MODULE = "\npytestmark = pytest.mark.torch\n"
-MAY_SKIP = ("needs /dev/full", "needs cgroups v1")  # reasons that hold on some operating systems
+# Reasons that hold on some machines.
+MAY_SKIP = ("needs /dev/full", "needs cgroups v1", "needs PostgreSQL", "needs a small tmpfs")
 EVENTS = ("submit", "finish", "stopped", "node_failed", "node_repaired", "decide")  # those of a simulation
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import faulthandler
 import json
 import os
 import select
@@ -275,7 +276,7 @@ def one_life(plan: Plan, errand: Errand, found: Found, rng: Random) -> bool:
         said = _watch(plan, errand, pid, receives, found, rng)
     finally:
         os.close(receives)
-    if said.endswith(b"K"):
+    if b"K" in said:  # another thread may have said something after it
         assert errand.dies is not None
         found.kills[errand.dies[0]] += 1
     elif said.endswith(b"D"):
@@ -296,6 +297,7 @@ def _be_child(plan: Plan, errand: Errand, sends: int) -> None:
             time.sleep(60.0)
 
     code = 1
+    faulthandler.register(signal.SIGUSR1, all_threads=True)
     try:
         over = asyncio.run(be_controller(plan, errand, at, lambda said: os.write(sends, said)))
         os.write(sends, b"E" if over else b"D")
@@ -331,16 +333,19 @@ def _watch(plan: Plan, errand: Errand, pid: int, receives: int, found: Found, rn
 
 
 def _kill(errand: Errand, pid: int, receives: int, said: bytes, meant: bool, found: Found) -> bytes:
+    if not meant:
+        os.kill(pid, signal.SIGUSR1)  # it says where it hangs
+        time.sleep(0.5)
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
     while news := os.read(receives, 100):  # it may have got to its end just before
         said += news
-    if said.endswith((b"K", b"E", b"D")):
+    if b"K" in said or said.endswith((b"E", b"D")):
         return said
     if meant:
         found.kills["random instant"] += 1
     else:
-        found.wrong.append(f"the controller of life {found.lives} hung for {errand.longest_s:g} s")
+        found.wrong.append(f"the controller of life {found.lives} hung ({errand}, {said!r})")
     return said + b"X"
 
 

@@ -244,12 +244,13 @@ class Up:
 
 
 @contextlib.contextmanager
-def up(data: Path, *arguments: str, **more: Any) -> Iterator[Up]:
-    """Run `up`; whatever its jobs are, they and it are gone at the end."""
-    started = Up(data, *arguments, **more)
+def up(data: Path, *arguments: str, leave: bool = False, **more: Any) -> Iterator[Up]:
+    """Run `up`; at the end it is gone, and so are its jobs, unless they are left for the next one."""
+    started, passed = Up(data, *arguments, **more), False
     try:
         yield started
-        if started.process.poll() is None:
-            started.api.clear()
+        passed = True
     finally:
+        if started.process.poll() is None and not (leave and passed):
+            started.api.clear()
         started.end()

@@ -74,8 +74,9 @@ class Fails:
 
 
 @pytest.mark.parametrize("round_s", [None, 5.0])
-def test_a_policy_that_fails_when_it_wanted_to_be_asked_is_not_asked_all_the_time(tmp_path, round_s):
+def test_a_policy_that_fails_when_it_wanted_to_be_asked_is_not_asked_all_the_time(tmp_path, round_s, spoilt):
     clock, policy = SetClock(0.0), Fails()
+    spoilt.add(f"sqlite:///{tmp_path / 'store'}")  # no policy decides like this one
     with controller_of(tmp_path / "store", clock, round_s=round_s) as (controller, _):
         controller.decider._find = lambda name: policy
         controller.yard.decider = controller.decider.policy("las").decide

@@ -139,8 +139,7 @@ class Live:
         try:
             yield self
         finally:
-            looking.cancel()
-            await asyncio.wait([looking])
+            await _end(looking)
             self.hands.close()
             await asyncio.to_thread(self.shell.close)
 
@@ -228,6 +227,13 @@ class Live:
     async def write_snapshot(self) -> None:
         """Write the core down, so that the next start has nothing to replay."""
         await self.ask(lambda controller: controller.take_snapshot())
+
+
+async def _end(task: asyncio.Task[None]) -> None:
+    """End a task; it may miss that it is cancelled, if what it waits for with a limit is just ready."""
+    while not task.done():
+        task.cancel()
+        await asyncio.wait([task], timeout=LOOK_S)
 
 
 def _running(controller: Controller) -> dict[str, float]:

@@ -71,6 +71,8 @@ class Feed:
                 yield piece
             if time.monotonic() - self._spoke >= self._desk.controller.settings.keep_alive_s:
                 yield COMMENT
+        async for piece in self._changes():  # what changed in the last moment
+            yield piece
         yield framed("bye", self._desk.last_words)
 
     async def _changes(self) -> AsyncIterator[bytes]:
