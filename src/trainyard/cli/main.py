@@ -12,7 +12,7 @@ import typer
 from trainyard._version import __version__
 from trainyard.cli.jobs import cancel, hold, logs, ps, release, show, story, submit, wait
 from trainyard.cli.jobs import run as run_job
-from trainyard.cli.operate import drain, nodes, policy, status, up
+from trainyard.cli.operate import down, drain, nodes, policy, status, up
 from trainyard.cli.study import (
     compare,
     evaluate,
@@ -81,6 +81,7 @@ app.command("release", rich_help_panel=JOBS)(release.release)
 app.command("wait", rich_help_panel=JOBS)(wait.wait)
 
 app.command("up", rich_help_panel=OPERATE)(up.up)
+app.command("down", rich_help_panel=OPERATE)(down.down)
 app.command("status", rich_help_panel=OPERATE)(status.status)
 app.command("nodes", rich_help_panel=OPERATE)(nodes.nodes)
 app.command("drain", rich_help_panel=OPERATE)(drain.drain)

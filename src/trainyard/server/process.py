@@ -110,10 +110,10 @@ class _Process:
         desk = serving.make_desk(live, self.start.models, self.notes, limits, self._down)
         token = place.keep_token(self.start.data)
         served: Serving = serving.Serving(desk, token, self.taken, self.start.host)
-        await served.begin()
-        place.write_server_file(self.start.data, self._about(token))
-        print(f"ready {self.url}", flush=True)
         try:
+            await served.begin()
+            place.write_server_file(self.start.data, self._about(token))
+            print(f"ready {self.url}", flush=True)
             await _first(self._ends.wait(), live.stopped.wait(), served.over.wait())
             desk.leaving.set()
             if not live.stopped.is_set():

@@ -50,8 +50,8 @@ class Link:
         return found
 
     @contextmanager
-    def events(self, topics: str, quiet_s: float = QUIET_S) -> Iterator[Iterator[str]]:
-        """Open a stream of events; yields their names, and a comment as ''."""
+    def events(self, topics: str, quiet_s: float = QUIET_S) -> Iterator[Iterator[tuple[str, str]]]:
+        """Open a stream of events; yields their names and what they say, and a comment as ''."""
         with closing(_connect(self._found, quiet_s)) as connection:
             with self._broken():
                 connection.request("GET", _target("/events", {"topics": topics}), headers=self._headers())
@@ -60,7 +60,7 @@ class Link:
             if answer.status != 200:
                 self._refuse(answer.status, told)
             with closing(answer):
-                yield self._names(answer)
+                yield self._heard(answer)
 
     def lost(self) -> None:
         """Look for the controller again."""
@@ -110,9 +110,9 @@ class Link:
             why = getattr(error, "strerror", None) or str(error) or type(error).__name__
             raise UnreachableError(self._found.silence(why)) from None
 
-    def _names(self, answer: HTTPResponse) -> Iterator[str]:
-        """Yield the name of each event, and '' for a comment; raises when the stream breaks."""
-        name = ""
+    def _heard(self, answer: HTTPResponse) -> Iterator[tuple[str, str]]:
+        """Yield the name and the data of each event, '' for a comment; raises when the stream breaks."""
+        name = data = ""
         while True:
             with self._broken():
                 line = answer.readline()
@@ -122,10 +122,12 @@ class Link:
             if text.startswith("event:"):
                 name = text.removeprefix("event:").strip()
             elif text.startswith(":"):
-                yield ""
+                yield "", ""
+            elif text.startswith("data:"):
+                data = text.removeprefix("data:").strip()
             elif not text and name:
-                yield name
-                name = ""
+                yield name, data
+                name = data = ""
 
     def _note(self, text: str) -> None:
         """Tell once what whoever reads the answer should know."""
