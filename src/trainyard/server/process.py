@@ -30,10 +30,6 @@ if TYPE_CHECKING:
 POLICY = "srtf+steepest+tune"
 
 
-class ControllerError(TrainyardError):
-    """The controller ended by itself."""
-
-
 def run(start: Start) -> None:
     """Be a controller until somebody ends it."""
     place.prepare(start.data)
@@ -100,7 +96,7 @@ class _Process:
             return
         if not isinstance(failure, TrainyardError):
             traceback.print_exception(failure)
-        raise ControllerError(f"the controller ended: {failure}") from failure
+        raise TrainyardError(f"the controller ended: {failure}") from failure
 
     # -- serving ----------------------------------------------------------------------
 
