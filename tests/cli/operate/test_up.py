@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -12,6 +13,7 @@ import sys
 
 import pytest
 
+import postgres_cases
 from conftest import command as in_process
 from server_cases import command, until, up
 
@@ -289,6 +291,33 @@ def test_a_controller_that_another_one_pushed_aside_ends_with_one_line(tmp_path)
         "trainyard: error: the controller ended: another controller has taken over (epoch 2, this one has 1)"
     )
     assert said.splitlines()[-1] == error
+
+
+@pytest.mark.skipif(not postgres_cases.is_there(), reason=postgres_cases.MISSING)
+def test_a_store_in_postgresql(tmp_path):
+    with contextlib.closing(postgres_cases.Postgres()) as server:
+        url = server.new_database().replace("+psycopg://test@", "://test:secret@")
+        store, env = ("--store", "env:OUR_STORE"), {**os.environ, "OUR_STORE": url}
+        with up(tmp_path / "one", *store, env=env) as started:
+            job = started.api.submit(("echo", "hi"))["job_id"]
+            started.api.wait(job, "done")
+            told = started.api.get("/status").json()["store"]
+            assert (told["kind"], told["bytes"]) == ("postgresql", None)
+            assert "secret" not in told["url"]
+            other = ("--data", str(tmp_path / "two"), "--listen", "127.0.0.1:0")
+            assert refused(1, *other, *store, env=env).startswith("the store is owned by pid ")
+            code, said = started.end()
+            assert (code, "secret" in said) == (0, False)
+        with up(tmp_path / "one", *store, env=env) as again:
+            assert again.api.job(job)["state"] == "done"
+
+
+def test_a_store_that_does_not_answer_is_told(tmp_path, cli):
+    code, _, said = cli(
+        "up", "--data", tmp_path, "--listen", "127.0.0.1:0", "--store", "postgresql://x@127.0.0.1:1/y"
+    )
+    assert (code, said.count("\n")) == (1, 1)
+    assert said.startswith("trainyard: error: the store cannot be opened: connection failed: ")
 
 
 def test_whoever_listens_elsewhere_is_warned(tmp_path):
