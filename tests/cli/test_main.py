@@ -24,10 +24,11 @@ SUMMARY = [
     "policy", "jobs", "completed", "avg_jct_s", "median_jct_s", "p95_jct_s", "p99_jct_s", "avg_queue_s",
     "makespan_s", "gpu_utilization", "restarts", "preemptions", "decisions", "decision_p50_ms",
     "decision_p99_ms", "wall_s", "finish_time_fairness_avg", "finish_time_fairness_max", "jain_index",
-    "fallback_share", "outcomes", "tenants",
+    "fallback_share", "rescues", "node_failures", "runs_lost", "outcomes", "tenants",
 ]  # fmt: skip
 COLUMNS = (
-    "job_id,arrival_s,start_s,finish_s,jct_s,queue_s,restarts,gpu_s,tenant,model,gpus,outcome,preemptions"
+    "job_id,arrival_s,start_s,finish_s,jct_s,queue_s,restarts,gpu_s,"
+    "tenant,model,gpus,outcome,preemptions,user,priority"
 )
 CLUSTER = "name: lab\nnodes:\n  - {count: 1, gpus: 4}\n"
 JOBS = "job_id,arrival_s,gpus,duration_s\nlong,0,4,100\nshort,10,4,20\n"

@@ -18,7 +18,8 @@ from trainyard.errors import InputError
 from trainyard.model.cluster import uniform_cluster
 from trainyard.model.job import Job
 
-JOBS = [Job("a", 0.0, 8, 100.0), Job("b,c", 10.0, 8, 20.0, model="m", tenant="x,y", status="failed")]
+OTHER = Job("b,c", 10.0, 8, 20.0, model="m", tenant="x,y", status="failed", user="ann", priority=-3)
+JOBS = [Job("a", 0.0, 8, 100.0), OTHER]
 
 
 def run(policy="fifo", **options):
@@ -37,17 +38,18 @@ def test_numbers_that_are_not_finite_become_null():
 
 def test_one_line_for_each_job():
     assert jobs_csv(run()) == (
-        "job_id,arrival_s,start_s,finish_s,jct_s,queue_s,restarts,gpu_s,tenant,model,gpus,outcome,preemptions\n"
-        "a,0.0,0.0,100.0,100.0,0.0,0,800.0,,,8,done,0\n"
-        '"b,c",10.0,100.0,120.0,110.0,90.0,0,160.0,"x,y",m,8,failed,0\n'
+        "job_id,arrival_s,start_s,finish_s,jct_s,queue_s,restarts,gpu_s,"
+        "tenant,model,gpus,outcome,preemptions,user,priority\n"
+        "a,0.0,0.0,100.0,100.0,0.0,0,800.0,,,8,done,0,,0\n"
+        '"b,c",10.0,100.0,120.0,110.0,90.0,0,160.0,"x,y",m,8,failed,0,ann,-3\n'
     )
 
 
 def test_what_never_happened_is_empty():
     lines = jobs_csv(run(until_s=50.0)).splitlines()
     assert lines[1:] == [
-        "a,0.0,0.0,,,0.0,0,400.0,,,8,unfinished,0",
-        '"b,c",10.0,,,,,0,0.0,"x,y",m,8,unfinished,0',
+        "a,0.0,0.0,,,0.0,0,400.0,,,8,unfinished,0,,0",
+        '"b,c",10.0,,,,,0,0.0,"x,y",m,8,unfinished,0,ann,-3',
     ]
 
 

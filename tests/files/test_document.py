@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trainyard.errors import InputError
+from trainyard.files.cluster import load_cluster
 from trainyard.files.document import load_document
 
 
@@ -52,3 +53,19 @@ def test_aliases_are_allowed(tmp_path):
     path.write_text("a: &a {x: 1}\nb: [*a, *a]\nc: {<<: *a, y: 2}\n", encoding="utf-8")
     data, _ = load_document(path, "data")
     assert data == {"a": {"x": 1}, "b": [{"x": 1}] * 2, "c": {"x": 1, "y": 2}}
+
+
+@pytest.mark.parametrize("value", ["1:00", "12:30:00", "1:00.5", "+1:30", "0:0"])
+def test_numbers_to_the_base_of_60_are_text(tmp_path, value):
+    """YAML 1.1 takes 1:00 for 60; whoever writes it means a minute, an hour, or a mix of GPUs."""
+    path = tmp_path / "d.yaml"
+    path.write_text(f"a: {value}\nb: [{value}]\nc: 60\n", encoding="utf-8")
+    data, _ = load_document(path, "data")
+    assert data == {"a": value, "b": [value], "c": 60}
+
+
+def test_a_number_must_be_written_as_one(tmp_path):
+    path = tmp_path / "c.yaml"
+    path.write_text("nodes:\n  - {count: 1, gpus: 1:00}\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"line 2.*gpus.*'1:00' is not a number"):
+        load_cluster(path)

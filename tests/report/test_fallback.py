@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 
+import numpy as np
 import pytest
 from rich.console import Console
 
@@ -63,3 +64,25 @@ def printed(results):
     table = comparison_table([result.summary() for result in results], width=100)
     Console(file=out, width=100, color_system=None).print(table)
     return out.getvalue()
+
+
+class Unwilling(ty.Size):
+    """Gives nobody anything."""
+
+    def shapes(self, snapshot, ranked):
+        return ty.Chosen(ty.Shapes(np.zeros_like(ranked)))
+
+
+def test_rescues_are_counted_and_shown():
+    """A job of each arrival runs against the wish of the size stage, and goes on so at the second one."""
+    jobs = [ty.Job("a", 0.0, 2, 100.0), ty.Job("b", 10.0, 1, 50.0)]
+    rescued = ty.simulate(CLUSTER, jobs, ty.Policy("unwilling", size=Unwilling()))
+    plain = ty.simulate(CLUSTER, jobs, "fifo")
+    assert rescued.outcomes.counts["done"] == 2
+    assert 2 <= rescued.summary()["rescues"] <= rescued.summary()["decisions"]
+    assert plain.summary()["rescues"] == 0
+    said = f"{rescued.rescues} of {rescued.summary()['decisions']} decisions let a job run because nothing"
+    assert said in fallback(rescued)
+    assert f"unwilling: {said}" in render_report([plain, rescued])
+    assert "res-" in printed([plain, rescued])
+    assert "res-" not in printed([plain])

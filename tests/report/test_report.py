@@ -25,7 +25,7 @@ from trainyard.model.cluster import Cluster, uniform_cluster
 from trainyard.report import gantt, series, units
 from trainyard.report.facts import headline
 from trainyard.report.html import TABLE_KEYS, render_report, script_json, write_report
-from trainyard.report.measures import MEASURES, winners, with_speedup
+from trainyard.report.measures import MEASURES, RARE, winners, with_speedup
 from trainyard.report.palette import policy_style
 from trainyard.report.payload import payload
 from trainyard.report.png import legend_columns, write_pngs
@@ -111,6 +111,8 @@ def result_of(cluster, work, policy, start, finish, story, levels) -> Result:
         preemptions=np.zeros(n, np.int64),
         model=[""] * n,
         outcome=["done"] * n,
+        user=[""] * n,
+        priority=np.zeros(n, np.int64),
     )
     timeline = Timeline(
         np.array(time_s, float),
@@ -166,7 +168,7 @@ def test_page_names_every_policy_and_fact(page):
     ):
         assert text in own
     for key in TABLE_KEYS:
-        assert MEASURES[key].label in own
+        assert (f">{MEASURES[key].label}</" in own) == (key not in RARE)
     for plot in ("jct", "classes", "queue", "utilization", "gantt", "fair"):
         assert f'class="plot" id="{plot}"' in own
     assert "{{" not in own
@@ -222,7 +224,7 @@ def test_script_json_keeps_values_and_hides_markup():
 def test_rows_can_be_sorted_and_best_is_marked(page):
     fifo = re.search(r"<tr><th[^>]*>[^/]*</i>fifo</th>(.*?)</tr>", page)[1]
     values = [float(v) for v in re.findall(r'data-value="([^"]+)"', fifo)]
-    assert len(values) == len(TABLE_KEYS)
+    assert len(values) == len(TABLE_KEYS) - len(RARE)
     assert page.count('class="best"') >= 4
 
 
@@ -350,7 +352,7 @@ def test_summary_table_lists_every_measure(results):
     text = "\n".join(printed(summary_table(results[0].summary()), 100))
     assert "300 of 300" in text
     for measure in MEASURES.values():
-        assert (measure.label in text) == (measure.key != "speedup")
+        assert (measure.label in text) == (measure.key not in ("speedup", *RARE))
 
 
 def test_winners_and_speedup():

@@ -7,13 +7,15 @@ import io
 import pytest
 from rich.console import Console
 
+from trainyard.report.measures import RARE
 from trainyard.report.table import COLUMNS, POLICY_WIDTH, comparison_table, summary_table
 
+SELDOM = ("fallback_share", *RARE)
 KEYS = [key for column in COLUMNS for key in column.keys if key != "speedup"]
 
 
 def row(policy="a", **values):
-    return {"policy": policy, **dict.fromkeys(KEYS, 1.0), "fallback_share": 0.0, **values}
+    return {"policy": policy, **dict.fromkeys(KEYS, 1.0), **dict.fromkeys(SELDOM, 0.0), **values}
 
 
 def printed(table, width=200):
@@ -61,7 +63,7 @@ def test_columns_go_by_rank_when_there_is_less_room():
 @pytest.mark.parametrize("width", range(6, 160, 7))
 def test_a_column_is_left_out_only_with_all_of_higher_rank(width):
     shown = set(headings(comparison_table([row()], width=width)))
-    ranked = sorted((c for c in COLUMNS if "fallback_share" not in c.keys), key=lambda c: c.rank)
+    ranked = sorted((c for c in COLUMNS if not {*SELDOM} & {*c.keys}), key=lambda c: c.rank)
     kept = [c.heading.replace("\n", " ") in shown for c in ranked]
     assert kept == sorted(kept, reverse=True)
 

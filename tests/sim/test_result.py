@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from conftest import checked
 from trainyard.model.cluster import uniform_cluster
 from trainyard.model.job import Job
+from trainyard.model.reservation import Reservation
 from trainyard.sim.failures import Failure
 from trainyard.sim.result import _percentiles, jain
 
@@ -53,6 +54,9 @@ def test_the_summary_of_three_jobs_by_hand():
         "finish_time_fairness_max": max(rho),
         "jain_index": sum(rho) ** 2 / (3 * sum(r * r for r in rho)),
         "fallback_share": 0.0,
+        "rescues": 0,
+        "node_failures": 0,
+        "runs_lost": 0,
     }
     ends = {"done": 3, "failed": 0, "cancelled": 0, "unfinished": 0}
     nobody = {"jobs": 3, "avg_jct_s": sum(jct) / 3, "avg_queue_s": (0 + 8 + 26) / 3, "gpu_s": 54.0}
@@ -152,10 +156,10 @@ def test_an_end_at_the_last_moment_counts():
 
 def test_a_run_in_which_nothing_ends_has_no_times():
     summary = three_jobs(until_s=5.0).summary()
-    unknown = ("avg_jct_s", "median_jct_s", "p99_jct_s", "makespan_s", "finish_time_fairness_max")
+    times = ("avg_jct_s", "median_jct_s", "p99_jct_s", "makespan_s")
+    unknown = (*times, "finish_time_fairness_max", "jain_index")
     assert all(math.isnan(summary[key]) for key in unknown)
     assert summary["gpu_utilization"] == 5.0 / (2 * 5.0)
-    assert summary["jain_index"] == 1.0
 
 
 def test_outcomes_are_in_order_of_arrival():
@@ -172,6 +176,27 @@ def test_decisions_left_to_another_stage_are_a_share_of_all():
     summary = replace(ran, decision_ms=np.ones(12), left_to=left_to).summary()
     assert (summary["fallback_share"], summary["decisions"]) == (0.25, 12)
     assert replace(ran, decision_ms=np.zeros(0), left_to={}).summary()["fallback_share"] == 0.0
+
+
+def test_node_failures_and_the_runs_lost_with_them_are_counted():
+    """The second failure of a node that is down counts once; one without a job costs no run."""
+    failures = [
+        Failure(1.0, "GPU-0", 5.0),
+        Failure(2.0, "GPU-0", 9.0),
+        Failure(3.0, "GPU-1", 1.0),
+        Failure(90.0, "GPU-1", 1.0),
+    ]
+    jobs = [Job("a", 0.0, 2, 10.0), Job("b", 0.0, 1, 10.0), Job("late", 100.0, 1, 1.0)]
+    summary = checked(uniform_cluster(2, 2), jobs, failures=failures).summary()
+    assert (summary["node_failures"], summary["runs_lost"]) == (3, 2)
+    calm = checked(uniform_cluster(2, 2), jobs).summary()
+    assert (calm["node_failures"], calm["runs_lost"]) == (0, 0)
+
+
+def test_a_result_knows_the_cluster_as_it_was_given():
+    window = Reservation("r", 1.0, 2.0, ("GPU-0",))
+    cluster = replace(uniform_cluster(1, 2), reservations=(window,))
+    assert checked(cluster, [Job("a", 0.0, 1, 5.0)]).cluster == cluster
 
 
 @given(values, st.lists(st.sampled_from([0.0, 5.0, 50.0, 95.0, 99.0, 100.0]), min_size=1, max_size=4))

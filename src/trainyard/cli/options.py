@@ -51,7 +51,7 @@ Failures = Annotated[
     str | None, typer.Option(help="Node failures (CSV: time_s,node,repair_s).", metavar="FILE")
 ]
 MtbfH = Annotated[float | None, amount("Random node failures: mean hours between two of one node.")]
-RepairH = Annotated[float, amount("Mean hours until a randomly failed node is back.")]
+RepairH = Annotated[float | None, amount("With --mtbf-h: mean hours until a node is back (default: 1).")]
 Out = Annotated[str | None, typer.Option(help="Write the results into this directory.", metavar="DIR")]
 ProfilesOut = Annotated[
     str | None,
@@ -64,9 +64,15 @@ def read_inputs(cluster_file: str, jobs_file: str, profiles: str | None) -> tupl
     """Read and check the cluster and the jobs."""
     from trainyard.api import known_models, load_cluster
     from trainyard.files.jobs import load_jobs
+    from trainyard.files.reading import name_of
+    from trainyard.files.unmatched import tell_unmatched
 
-    cluster = load_cluster(cluster_file)
-    return cluster, load_jobs(jobs_file, known_models(profiles), cluster, note)
+    cluster, models, zoo = load_cluster(cluster_file), known_models(profiles), known_models()
+    jobs = load_jobs(jobs_file, models, cluster, note)
+    tell_unmatched(note, cluster, jobs, name_of(cluster_file), name_of(jobs_file))
+    if profiles is not None and not any(models.get(job.model) is not zoo.get(job.model) for job in jobs):
+        note(f"--profiles {name_of(profiles)}: it is not used, no job names a model of it")
+    return cluster, jobs
 
 
 def _rules(
@@ -95,7 +101,7 @@ def _rules(
 
 
 def _failures(
-    cluster: Cluster, file: str | None, mtbf_h: float | None, repair_h: float, seed: int
+    cluster: Cluster, file: str | None, mtbf_h: float | None, repair_h: float | None, seed: int
 ) -> Iterable[Failure]:
     """Return node failures from a file or a rate; none by default."""
     from trainyard.files.failures import load_failures
@@ -109,7 +115,9 @@ def _failures(
     in_bounds("--repair-h", repair_h, SMALLEST, LONGEST_H)
     if file is not None:
         return [Failure(*row) for row in load_failures(Path(file), cluster)]
-    return RandomFailures(cluster, mtbf_h, repair_h, seed) if mtbf_h is not None else ()
+    if mtbf_h is None:
+        return ()
+    return RandomFailures(cluster, mtbf_h, 1.0 if repair_h is None else repair_h, seed)
 
 
 class Run(NamedTuple):
@@ -132,11 +140,13 @@ def read_run(
     until_s: UntilS = None,
     failures: Failures = None,
     mtbf_h: MtbfH = None,
-    repair_h: RepairH = 1.0,
+    repair_h: RepairH = None,
     unknown_durations: UnknownDurations = False,
 ) -> Run:
     """Read and check everything that a run needs."""
     rules = _rules(round_s, restart_s, start_s, seed, until_s, unknown_durations)
+    if repair_h is not None and mtbf_h is None:
+        raise InputError("--repair-h goes with --mtbf-h; give that too, or leave it out")
     nodes, work = read_inputs(cluster, jobs, profiles)
     return Run(nodes, work, rules, _failures(nodes, failures, mtbf_h, repair_h, seed))
 

@@ -17,7 +17,7 @@ from trainyard.sim.result import Result
 
 JOBS_COLUMNS = (
     *("job_id", "arrival_s", "start_s", "finish_s", "jct_s", "queue_s", "restarts", "gpu_s"),
-    *("tenant", "model", "gpus", "outcome", "preemptions"),
+    *("tenant", "model", "gpus", "outcome", "preemptions", "user", "priority"),
 )
 
 
@@ -35,7 +35,8 @@ def jobs_csv(result: Result) -> str:
     writer.writerow(JOBS_COLUMNS)
     times = (o.arrival_s, o.start_s, o.finish_s, o.jct_s, o.queue_s, o.restarts, o.gpu_s)
     columns = (*(column.tolist() for column in times), o.tenant, o.model, o.gpus.tolist(), o.outcome)
-    for row in zip(o.job_id, *columns, o.preemptions.tolist(), strict=True):
+    later = (o.preemptions.tolist(), o.user, o.priority.tolist())
+    for row in zip(o.job_id, *columns, *later, strict=True):
         writer.writerow(["" if cell != cell else cell for cell in row])
     return text.getvalue()
 

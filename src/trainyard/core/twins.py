@@ -11,7 +11,7 @@ import numpy as np
 
 from trainyard.core.answers import allocation_of, shares_record
 from trainyard.core.real.conditions import Conditions
-from trainyard.core.real.nodes import bars_of
+from trainyard.core.real.nodes import bars_of, see_away
 from trainyard.core.real.seats import Seats
 from trainyard.core.saving import finite
 from trainyard.core.wire import job_from_record, job_to_record, plain, reservation_of
@@ -191,6 +191,7 @@ def _restore_nodes(yard: Yard, state: Mapping[str, Any]) -> None:
     )
     yard.leaving, yard.counted = dict(state["leaving"]), dict(state["counted"])
     yard.view.bars = bars_of(yard)
+    see_away(yard)
     if yard.seats is not None:
         yard.seats = Seats(yard.nodes)
         for node, indices in yard.conditions.broken.items():

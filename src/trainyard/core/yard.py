@@ -206,9 +206,9 @@ class Yard(Listener):
             raise TrainyardError(f"job {job_id} is active already")
         if now != self._met_at:
             self.meet(now)
-        self.seq = seq = self.seq + 1
         type_index = self.nodes.type_index[job.gpu_type] if job.gpu_type else -1
-        record = Record(job, seq, type_index, self.speed.work(job), now, self._met)
+        record = Record(job, self.seq + 1, type_index, self.speed.work(job), now, self._met)
+        self.seq += 1  # nothing changes if it can never run
         if not record.total:  # nobody told its length
             self.lengths.begin(record)
         self.table.add(record)

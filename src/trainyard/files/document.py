@@ -17,6 +17,7 @@ from trainyard.files.position import LineOf, Path, Position
 from trainyard.files.reading import StrPath, name_of, read_text
 
 MOST_PARTS = 10_000_000  # of a document
+TEXT, NUMBERS = "tag:yaml.org,2002:str", ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 
 class _Loader(yaml.SafeLoader):
@@ -28,6 +29,11 @@ class _Loader(yaml.SafeLoader):
             what = f"with its aliases written out it has more than {MOST_PARTS} parts; use fewer aliases"
             raise yaml.constructor.ConstructorError(None, None, what, root.start_mark)
         return root
+
+    def resolve(self, kind: type[yaml.Node], value: str, implicit: tuple[bool, bool]) -> Any:
+        tag = super().resolve(kind, value, implicit)  # type: ignore[no-untyped-call]
+        # YAML 1.1 takes 1:00 for 60 and 12:30:00 for 45000; people, JSON and YAML 1.2 mean the text.
+        return TEXT if tag in NUMBERS and ":" in value and implicit[0] else tag
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:

@@ -15,6 +15,7 @@ from trainyard.files.job_check import JobCheck
 from trainyard.files.job_reading import JobReader, Note, tell_unused
 from trainyard.files.position import Position
 from trainyard.files.reading import StrPath
+from trainyard.files.unmatched import tell_unmatched
 from trainyard.model.allocation import Allocation, Share
 from trainyard.model.cluster import Cluster, Node
 from trainyard.model.job import Job
@@ -79,6 +80,7 @@ def load_snapshot(
         attained_gpu_s, record = progress.get("attained_gpu_s", 0.0), progress.get("record")
         jobs.append(SnapshotJob(job, left, left_s, attained_gpu_s, allocation, record))
     tell_unused(note, place.where, "fields", reader.unused)
+    tell_unmatched(note, cluster, (entry.job for entry in jobs), place.where, place.where)
     jobs.sort(key=lambda entry: entry.job.arrival_s)
     down = _down(given.get("down", []), cluster, jobs, place.at("down"))
     books = _books(given.get("books"), cluster, jobs, place.at("books"))

@@ -34,7 +34,7 @@ def job_view(yard: Yard, record: Record, info: Info, now: float) -> View:
     """Return a job as users see it."""
     job, trouble, held = record.job, record.trouble, record.occupies
     over, runs = record.state in TERMINAL, record.state in WITH_PROCESSES
-    code, text = ("", "") if trouble is None or record.state is State.DONE else (trouble.code, trouble.text)
+    code, text = ("", "") if record.state is State.DONE else record.reason()
     known = record.length is None or record.length.known
     terms = job.terms or NO_TERMS
     return {

@@ -11,6 +11,7 @@ import numpy as np
 from trainyard.model.cluster import Cluster
 from trainyard.report import units
 from trainyard.report.measures import SPEEDUP, Summary, number
+from trainyard.report.shared import shared
 from trainyard.sim.result import Outcomes, Result
 
 
@@ -41,6 +42,7 @@ def facts(result: Result, options: Mapping[str, object]) -> list[tuple[str, str]
         ("cluster", _cluster_line(result.cluster)),
         ("workload", _workload_line(result.outcomes)),
         ("offered load", _load_line(result.outcomes, result.cluster.gpus)),
+        *shared(result.cluster),
         *((name, str(value)) for name, value in options.items()),
     ]
 

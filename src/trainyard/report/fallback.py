@@ -1,4 +1,4 @@
-"""Decisions that a learned policy left to another one, in words."""
+"""Decisions that are not those of the policy named: left to another one, or taken to rescue a job."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ from trainyard.sim.result import Result
 
 
 def fallback(result: Result) -> str:
-    """Say how many decisions of a run were left to whom; empty if none were."""
+    """Say how many decisions of a run were left to whom, or rescued a job; empty if none were or did."""
     of = units.count(result.decision_ms.size)
-    left = (f"{units.count(number)} of {of} decisions left to {to}" for to, number in result.left_to.items())
+    left = [f"{units.count(number)} of {of} decisions left to {to}" for to, number in result.left_to.items()]
+    if result.rescues:
+        left.append(
+            f"{units.count(result.rescues)} of {of} decisions let a job run because nothing would have"
+        )
     return ", ".join(left)
 
 
 def who_decided(results: Sequence[Result]) -> str:
-    """Name the policies that left decisions to others, with how many; empty if none did."""
+    """Name the policies of which not all decisions are their own, with how many; empty if there are none."""
     left = [f"{result.policy}: {said}" for result in results if (said := fallback(result))]
     return f"Not all decisions are those of the policy named. {'; '.join(left)}." if left else ""

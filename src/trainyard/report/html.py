@@ -17,7 +17,7 @@ from trainyard.report.added import added
 from trainyard.report.cells import cell, heading
 from trainyard.report.facts import facts, headline
 from trainyard.report.fallback import who_decided
-from trainyard.report.measures import MEASURES, Summary, number, winners, with_speedup
+from trainyard.report.measures import MEASURES, Summary, number, winners, with_speedup, worth_showing
 from trainyard.report.outcomes import how_they_ended
 from trainyard.report.payload import payload
 from trainyard.report.tenants import tenants_html
@@ -122,7 +122,7 @@ def _chips(results: Sequence[Result]) -> str:
 
 
 def _table_html(summaries: Sequence[Summary]) -> str:
-    measures = [MEASURES[key] for key in TABLE_KEYS]
+    measures = [MEASURES[key] for key in TABLE_KEYS if worth_showing(key, summaries)]
     best = {m.key: winners(summaries, m) for m in measures}
     head = "".join(heading(m.label, m.meaning) for m in measures)
     rows = "\n".join(

@@ -26,6 +26,8 @@ class Measure:
 
 SPEEDUP = "speedup"
 FALLBACK_SHARE = "fallback_share"
+RESCUES, NODE_FAILURES, RUNS_LOST = "rescues", "node_failures", "runs_lost"
+RARE = (RESCUES, NODE_FAILURES, RUNS_LOST)  # shown only where there is something to tell
 
 MEASURES: dict[str, Measure] = {
     m.key: m
@@ -82,6 +84,15 @@ MEASURES: dict[str, Measure] = {
             units.percent,
             "",
         ),
+        Measure(
+            RESCUES,
+            "rescues",
+            "decisions in which a job ran that a stage would have left waiting, as nothing would have run",
+            units.count,
+            "",
+        ),
+        Measure(NODE_FAILURES, "node failures", "times a node went down", units.count, ""),
+        Measure(RUNS_LOST, "runs lost", "runs that ended with a node", units.count, ""),
         Measure("wall_s", "wall time", "time the simulation took", units.duration, ""),
     )
 }
@@ -91,6 +102,11 @@ def number(summary: Summary, key: str) -> float:
     """Return a number of a summary; NaN where there is none."""
     value = summary.get(key)
     return float(value) if isinstance(value, int | float) else math.nan
+
+
+def worth_showing(key: str, summaries: Sequence[Summary], rare: Sequence[str] = RARE) -> bool:
+    """Whether a measure tells anything: few runs have any of the rare ones."""
+    return key not in rare or any(number(summary, key) > 0 for summary in summaries)
 
 
 def with_speedup(summaries: Sequence[Summary]) -> list[dict[str, object]]:

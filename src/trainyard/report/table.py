@@ -12,7 +12,19 @@ from rich.table import Table
 from rich.text import Text
 
 from trainyard.report import units
-from trainyard.report.measures import FALLBACK_SHARE, MEASURES, Summary, number, winners, with_speedup
+from trainyard.report.measures import (
+    FALLBACK_SHARE,
+    MEASURES,
+    NODE_FAILURES,
+    RARE,
+    RESCUES,
+    RUNS_LOST,
+    Summary,
+    number,
+    winners,
+    with_speedup,
+    worth_showing,
+)
 from trainyard.report.outcomes import counted, others
 from trainyard.report.papers import papers
 
@@ -32,6 +44,7 @@ COLUMNS = (
     Heading("avg\nJCT", ("avg_jct_s",), 0),
     Heading("x vs\nfirst", ("speedup",), 1),
     Heading("left to\nothers", (FALLBACK_SHARE,), 1),
+    Heading("res-\ncues", (RESCUES,), 1),
     Heading("median\nJCT", ("median_jct_s",), 5),
     Heading("p95\nJCT", ("p95_jct_s",), 7),
     Heading("p99\nJCT", ("p99_jct_s",), 2),
@@ -39,6 +52,7 @@ COLUMNS = (
     Heading("make-\nspan", ("makespan_s",), 3),
     Heading("GPU\nuse", ("gpu_utilization",), 4),
     Heading("preempt/\nrestart", ("preemptions", "restarts"), 8),
+    Heading("nodes/runs\nlost", (NODE_FAILURES, RUNS_LOST), 5),
     Heading("fairness\navg/max", ("finish_time_fairness_avg", "finish_time_fairness_max"), 9),
     Heading("Jain\nindex", ("jain_index",), 11),
     Heading("decide ms\np50/p99", ("decision_p50_ms", "decision_p99_ms"), 10),
@@ -48,7 +62,11 @@ COLUMNS = (
 def comparison_table(summaries: Sequence[Summary], *, width: int = 120) -> Table:
     """Lay out one row per policy, best values bold, with as many columns as the width has room for."""
     rows = with_speedup(summaries)
-    cells = {column: _cells(rows, column) for column in COLUMNS if _worth_showing(column, rows)}
+    cells = {
+        column: _cells(rows, column)
+        for column in COLUMNS
+        if worth_showing(column.keys[0], rows, (*RARE, FALLBACK_SHARE))
+    }
     names = [str(row.get("policy", "")) for row in rows]
     cited = ["\n".join(papers(name)) for name in names]
     shown, left_out = _fit(cells, width - _policy_width(names) - _paper_width(cited))
@@ -62,11 +80,6 @@ def comparison_table(summaries: Sequence[Summary], *, width: int = 120) -> Table
         )
         table.caption_justify = "left"
     return table
-
-
-def _worth_showing(column: Heading, rows: Sequence[Summary]) -> bool:
-    """Few policies ever leave a decision to another one."""
-    return FALLBACK_SHARE not in column.keys or any(number(row, FALLBACK_SHARE) > 0 for row in rows)
 
 
 def _headed(policy_width: int, with_papers: bool, shown: Sequence[Heading]) -> Table:
@@ -143,6 +156,6 @@ def summary_table(summary: Summary) -> Table:
     table.add_row("policy", Text(str(summary.get("policy", ""))), "")
     table.add_row("jobs done", f"{units.count(done)} of {units.count(jobs)}", others(summary))
     for measure in MEASURES.values():
-        if measure.key in summary:
+        if measure.key in summary and worth_showing(measure.key, [summary]):
             table.add_row(measure.label, measure.show(number(summary, measure.key)), measure.meaning)
     return table

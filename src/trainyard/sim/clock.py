@@ -6,6 +6,7 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from heapq import heapify, heappop, heappush
 from operator import attrgetter
 from time import perf_counter
@@ -92,6 +93,7 @@ class Simulator:
         self._failures = iter(failures)
         self._failed = FailureCount()
         self._outages: Counter[str] = Counter()  # failures of a node that are not repaired yet
+        self._cluster = cluster
         self._progress = progress
         self._watcher = watcher
         self._heap: list[Entry] = [NEVER]
@@ -124,6 +126,7 @@ class Simulator:
         or to end is gone at once.
         """
         self = cls(yard.cluster, arrivals, policy, yard.rules)
+        self._cluster = replace(yard.cluster, reservations=tuple(yard.conditions.reservations.values()))
         active = sorted((*yard.table.records, *yard.parked.values()), key=by_seq)
         self.yard, self.now_s, yard.decider = yard, now_s, self._timed.decide
         self._truth = Named(truth or {})
@@ -287,21 +290,24 @@ class Simulator:
             self._failed.tell(self._recorder.ended)
             self._outages[who.node] += 1
             if who.node not in self.yard.conditions.down:
+                self._failed.nodes += 1
                 self.yard.node_failed(at, who.node)
-                self._end_at_once(at)
+                self._failed.runs += self._end_at_once(at)
         else:
             self._outages[who] -= 1
             if not self._outages[who]:  # it may have failed once more meanwhile
                 self.yard.node_repaired(at, who)
 
-    def _end_at_once(self, at: float) -> None:
-        """Kills take no time here, nor do stops for a reservation."""
-        todo, self.yard.out = self.yard.out, []
+    def _end_at_once(self, at: float) -> int:
+        """Kills take no time here, nor do stops for a reservation; return how many runs were killed."""
+        todo, self.yard.out, killed = self.yard.out, [], 0
         for do in todo:
             if do[0] == KILL or do[0] == STOP:
+                killed += do[0] == KILL
                 gone(self.yard, do[1], at, "gone at once" if do[0] == KILL else "stopped and saved")
             elif do[0] != FENCE:
                 self.yard.out.append(do)
+        return killed
 
     def _round_begins(self, at: float, round_s: float) -> bool:
         """Whether a round begins now; if not, see to it that the next one will be there."""
@@ -373,7 +379,7 @@ class Simulator:
                 self._recorder.tell_so_far(record, end_s)
         return Result(
             self.policy.name,
-            self.yard.cluster,
+            self._cluster,
             self._recorder.outcomes(self.jobs),
             self._recorder.timeline(),
             self.yard.story,
@@ -381,4 +387,7 @@ class Simulator:
             wall_s,
             end_s,
             self._timed.left_to,
+            len(self._timed.rescues),
+            self._failed.nodes,
+            self._failed.runs,
         )

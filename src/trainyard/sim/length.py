@@ -28,9 +28,11 @@ def check_length(jobs: Sequence[Job], policy: Policy, rules: Rules, speed: Speed
 
 
 class FailureCount:
-    """Counts node failures between the ends of two jobs: if no job ever gets through, none would end."""
+    """Counts node failures; if too many come between the ends of two jobs, none would ever end."""
 
     def __init__(self) -> None:
+        self.nodes = 0  # that went down
+        self.runs = 0  # that were lost with them
         self._count = self._ended = 0
 
     def tell(self, ended: int) -> None:

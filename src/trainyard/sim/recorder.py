@@ -14,6 +14,7 @@ import numpy as np
 from trainyard.model.allocation import Plan
 from trainyard.model.arrays import Floats, Ints
 from trainyard.model.job import Job
+from trainyard.policy.choose.rescue import RESCUED
 from trainyard.policy.policy import Policy
 from trainyard.policy.stages import FALLBACK
 from trainyard.sim.result import ENDS, UNFINISHED, Outcomes, Timeline
@@ -35,12 +36,13 @@ class TimedPolicy:
     def __init__(self, policy: Policy, explain: bool = False) -> None:
         self.spent_s = array("d")
         self.left_to: Counter[str] = Counter()  # decisions by the stage that took them instead
+        self.rescues = array("q")  # decisions, by number, in which a job had to be rescued
         decide = partial(policy.decide, explain=True) if explain else policy.decide
-        self.decide = _timed(decide, self.spent_s, self.left_to)
+        self.decide = _timed(decide, self.spent_s, self.left_to, self.rescues)
 
 
 def _timed(
-    decide: Callable[[Snapshot], Plan], spent_s: array[float], left_to: Counter[str]
+    decide: Callable[[Snapshot], Plan], spent_s: array[float], left_to: Counter[str], rescues: array[int]
 ) -> Callable[[Snapshot], Plan]:
     """Return a function, which is quicker to call than a method, that decides and takes notes."""
     spent = spent_s.append
@@ -50,8 +52,11 @@ def _timed(
         plan = decide(snapshot)
         spent(perf_counter() - began)
         notes = plan[2]
-        if notes and FALLBACK in notes:
-            left_to[notes[FALLBACK]] += 1
+        if notes:
+            if FALLBACK in notes:
+                left_to[notes[FALLBACK]] += 1
+            if RESCUED in notes:
+                rescues.append(len(spent_s))
         return plan
 
     return timed
@@ -147,4 +152,6 @@ class Recorder:
             preemptions.astype(np.int64),
             [job.model for job in jobs],
             [ENDS[number] for number in ends.astype(np.int64).tolist()],
+            [job.user for job in jobs],
+            np.array([job.priority for job in jobs], dtype=np.int64),
         )

@@ -35,6 +35,8 @@ class Outcomes:
     preemptions: Ints
     model: list[str]
     outcome: list[str]  # one of ENDS
+    user: list[str]
+    priority: Ints
 
     @property
     def jct_s(self) -> Floats:
@@ -75,6 +77,9 @@ class Result:
     wall_s: float
     end_s: float
     left_to: Mapping[str, int] = field(default_factory=dict)  # decisions a learned policy left to others
+    rescues: int = 0  # decisions in which a job ran against the wish of a stage, as nothing else would have
+    node_failures: int = 0  # nodes that went down
+    runs_lost: int = 0  # runs that ended with them
 
     def story_of(self, job_id: str) -> list[Change]:
         """Return everything that happened to one job, in order."""
@@ -128,8 +133,11 @@ def summarise(result: Result) -> dict[str, object]:
         "wall_s": result.wall_s,
         "finish_time_fairness_avg": float(fairness.mean()) if jct.size else float("nan"),
         "finish_time_fairness_max": float(fairness.max()) if jct.size else float("nan"),
-        "jain_index": float(jain(fairness)),
+        "jain_index": float(jain(fairness)) if jct.size else float("nan"),
         "fallback_share": sum(result.left_to.values()) / max(result.decision_ms.size, 1),
+        "rescues": result.rescues,
+        "node_failures": result.node_failures,
+        "runs_lost": result.runs_lost,
         "outcomes": o.counts,
         "tenants": by_tenant(o.tenant, o.jct_s, o.queue_s, o.gpu_s),
     }

@@ -52,6 +52,9 @@ ATTRIBUTES: Final = (
 )
 
 
+UNSCHEDULABLE = "unschedulable"
+
+
 class Record:
     """All numbers of one active job. Only the core writes here; whoever decides reads.
 
@@ -150,6 +153,15 @@ class Record:
         if self.seen is None:
             self.seen = Seen()
         return self.seen
+
+    def reason(self) -> tuple[str, str]:
+        """Why it is not running, as a stable word and for people."""
+        trouble = self.trouble
+        if trouble is None:
+            return "", ""
+        if trouble.unfit and self.state is WAITING:
+            return UNSCHEDULABLE, trouble.unfit
+        return trouble.code, trouble.text
 
     def troubles(self) -> Trouble:
         """Return what went wrong with it, to note more."""

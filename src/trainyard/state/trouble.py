@@ -21,6 +21,7 @@ class Trouble:
     until_s: float = 0.0  # it is not started before
     again_s: float = 0.0  # when a user had it tried again
     unmet: dict[str, When] = field(default_factory=dict)  # jobs that have to end first, and how
+    unfit: str = ""  # why it would find no place even alone in the cluster as it is
     code: str = ""  # the latest reason, a stable word
     text: str = ""  # the same for people
     ending: State | None = None  # what it becomes when its processes are gone; None: it waits again

@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 from trainyard.model.job import Job
 
 WEEK_S = 7 * 86400.0
+FEW = 1024  # accounts are no burden
+FORGOTTEN = 1e-3  # GPU-seconds that are as good as none
 Name = tuple[str, ...]  # (tenant,) or (tenant, user)
 
 
@@ -28,7 +30,7 @@ class Account(NamedTuple):
 
 
 class Usage:
-    """The accounts of all tenants and users that have ever held something."""
+    """The accounts of all tenants and users that have held something, until it is forgotten."""
 
     def __init__(self, half_life_s: float = WEEK_S) -> None:
         self.half_life_s = half_life_s
@@ -50,10 +52,24 @@ class Usage:
 
     def change(self, job: Job, now_s: float, gpus: int, gpu_s: float = 0.0) -> None:
         """The job holds so many more GPUs from now on (fewer: below 0), and has used some more so far."""
+        accounts = self.accounts
         for name in names_of(job):
-            account = self.accounts.get(name, Account(0.0, now_s))
+            account = accounts.get(name)
+            if account is None:
+                account = Account(0.0, now_s)
+                if len(accounts) >= FEW and not len(accounts) & (len(accounts) - 1):
+                    self._prune(now_s)
             used = self._at(account, now_s) + gpu_s
-            self.accounts[name] = Account(used, max(now_s, account.since_s), account.gpus + gpus)
+            accounts[name] = Account(used, max(now_s, account.since_s), account.gpus + gpus)
+
+    def _prune(self, now_s: float) -> None:
+        """Drop who holds nothing and of whose usage next to nothing is left.
+
+        It is done at powers of two, which follow from the accounts alone: a fork and a replay do the same.
+        """
+        over = [name for name, a in self.accounts.items() if not a.gpus and self._at(a, now_s) < FORGOTTEN]
+        for name in over:
+            del self.accounts[name]
 
     def forget_by(self, half_life_s: float, now_s: float) -> None:
         """From now on half is forgotten in this time."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from policy_cases import nodes_of, snapshot_of, two_types
+from policy_cases import nodes_of, snapshot_of, two_types, yard_of
+from trainyard.core.events import NodeDrained, NodeFailed, NodeLeft, ReservationMade
 from trainyard.model.job import Job
 from trainyard.model.profile import Profile, Tables
+from trainyard.model.reservation import Reservation
+from trainyard.model.tenant import Tenant
 from trainyard.policy.grammar import parse_policy
 from trainyard.policy.order.fifo import Fifo
 from trainyard.policy.place.pack import Pack
@@ -170,3 +175,69 @@ def test_everybody_who_waits_is_told_and_nobody_else(policy):
     assert plan[:3] == parse_policy(policy).decide(snapshot)[:3]
     assert sorted([*plan.why, *plan.allocations(snapshot.target)]) == sorted(snapshot.table.of)
     assert not parse_policy(policy).decide(snapshot).why
+
+
+def shared(*gpus, **tenants):
+    return replace(nodes_of(*gpus), tenants={name: Tenant(name, **more) for name, more in tenants.items()})
+
+
+def test_who_comes_first_by_priority_is_the_head():
+    """`late` has the higher priority: it is the head of the strict queue, and `early` waits behind it."""
+    jobs = [RUNS, job("early", 1), job("late", 4, priority=5)]
+    told = reasons("fifo", nodes_of(4), jobs, HELD)
+    assert told == {
+        "late": "needs 4 GPUs; 1 is free",
+        "early": "waits behind late: the order is strict",
+    }
+    assert list(told) == ["late", "early"]
+
+
+def test_who_is_within_a_guarantee_comes_first():
+    cluster = shared(4, red={"guaranteed": 4})
+    jobs = [RUNS, job("blue", 1, tenant="blue", priority=9), job("red", 4, tenant="red")]
+    assert reasons("fifo", cluster, jobs, HELD)["blue"] == "waits behind red: the order is strict"
+
+
+def test_classes_count_under_preemption_too():
+    jobs = [job("runs", 4, 9.0, preemptible=False), job("a", 1, 9.0), job("b", 1, 99.0, priority=1)]
+    told = reasons("srtf", nodes_of(4), jobs, {"runs": {"n0": 4}})
+    assert told == {
+        "b": "needs 1 GPU; 0 are free",
+        "a": "needs 1 GPU; 0 are free, and 1 job comes first",
+    }
+
+
+def test_who_waits_for_a_limit_blocks_nobody():
+    cluster = shared(4, red={"limit": 3})
+    jobs = [job("runs", 3, tenant="red"), job("red", 1, tenant="red"), job("b", 4), job("c", 4)]
+    told = reasons("fifo", cluster, jobs, HELD)
+    assert told["red"].startswith("needs 1 GPU; tenant red may have 3")
+    assert told["b"] == "needs 4 GPUs; 1 is free"
+    assert told["c"] == "needs 4 GPUs; 1 is free, and 1 job comes first"
+
+
+@pytest.mark.parametrize("event", [NodeFailed, NodeDrained])
+def test_nodes_that_are_down_are_told(event):
+    yard = yard_of(two_types(2, 4), [job("a", 6), job("b", 3, gpu_type="V100"), job("c", 5, gpu_type="K80")])
+    yard.handle(event(1.0, "k"))
+    shut = "; 4 more are on nodes that are down or drained"
+    why = {j: str(r) for j, r in parse_policy("fifo").decide(yard.snapshot(2.0), explain=True).why.items()}
+    assert why == {
+        "a": f"needs 6 GPUs; 2 are free{shut}",
+        "b": "needs 3 V100 GPUs; 2 are free, and 1 job comes first",
+        "c": f"needs 5 K80 GPUs; 0 are free, and 2 jobs come first{shut}",
+    }
+
+
+def test_nodes_that_left_are_not_down():
+    yard = yard_of(nodes_of(2, 4), [job("runs", 1), job("a", 2)], {"runs": {"n0": 1}})
+    yard.handle(NodeLeft(1.0, "n1"))
+    why = parse_policy("fifo").decide(yard.snapshot(2.0), explain=True).why
+    assert str(why["a"]) == "needs 2 GPUs; 1 is free"
+
+
+def test_maintenance_is_told():
+    yard = yard_of(nodes_of(1, 4), [job("a", 5), job("b", 1)])
+    yard.handle(ReservationMade(1.0, Reservation("r", 0.0, 50.0, ("n0",))))
+    why = parse_policy("fifo").decide(yard.snapshot(2.0), explain=True).why
+    assert str(why["a"]) == "needs 5 GPUs; 4 are free; 1 more is reserved for maintenance"

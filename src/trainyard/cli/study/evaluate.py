@@ -22,8 +22,8 @@ def evaluate(
     cluster: t.MaybeCluster = None,
     jobs: t.MaybeJobs = None,
     profiles: o.Profiles = None,
-    slot_s: t.SlotS = 600.0,
-    episode_jobs: t.EpisodeJobs = 60,
+    slot_s: t.SlotS = None,
+    episode_jobs: t.EpisodeJobs = None,
     episodes: Annotated[int, typer.Option(parser=whole, help="Held-out episodes.", metavar="N")] = 10,
     json_: o.Json = False,
 ) -> None:

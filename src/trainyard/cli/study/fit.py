@@ -54,6 +54,8 @@ def fit(
         option = f"--{key.replace('_', '-')}"
         positive(option, value)
         in_bounds(option, value, LEAST_CONDITION, MOST_CONDITION)
+    if storage_mbps is not None and dataset_gb is None:
+        raise InputError("--storage-mbps goes with --dataset-gb; give that too, or leave it out")
     setting = Setting(batch, "weak" if weak else "strong", **given)
     measured = load_samples(samples)
     fitted = fit_profile(measured, setting, name or _stem(samples))

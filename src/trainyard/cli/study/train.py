@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 POLICIES = ("dl2",)
 NETWORKS = ("set", "window")
+NO_TEACHER = "none"
 LOGS = (".jsonl", ".jsonl.gz")
+DEFAULT_SLOT_S, DEFAULT_EPISODE_JOBS, DEFAULT_DECISIONS = 600.0, 60, 300_000
 
 Setting = Annotated[
     str | None,
@@ -33,8 +35,11 @@ MaybeCluster = Annotated[str | None, typer.Option("--cluster", help="Cluster fil
 MaybeJobs = Annotated[
     str | None, typer.Option("--jobs", help="Jobs file to cut episodes from.", metavar="FILE")
 ]
-SlotS = Annotated[float, o.amount("Seconds of a slot, with --jobs.")]
-EpisodeJobs = Annotated[int, typer.Option(parser=whole, help="Jobs of an episode, with --jobs.", metavar="N")]
+SlotS = Annotated[float | None, o.amount("With --jobs: seconds of a slot (default: 600).")]
+EpisodeJobs = Annotated[
+    int | None,
+    typer.Option(parser=whole, help="With --jobs: jobs of an episode (default: 60).", metavar="N"),
+]
 
 
 def train(
@@ -47,15 +52,15 @@ def train(
     cluster: MaybeCluster = None,
     jobs: MaybeJobs = None,
     profiles: o.Profiles = None,
-    slot_s: SlotS = 600.0,
-    episode_jobs: EpisodeJobs = 60,
+    slot_s: SlotS = None,
+    episode_jobs: EpisodeJobs = None,
     warm_up_on: Annotated[
         str | None, typer.Option(help="Setting for the first third (curriculum).", metavar="NAME")
     ] = None,
     network: Annotated[str, typer.Option(help="set (ours) or window (the paper's).", metavar="KIND")] = "set",
     decisions: Annotated[
-        int, typer.Option(parser=whole, help="Decisions to imitate.", metavar="N")
-    ] = 300_000,
+        int | None, typer.Option(parser=whole, help="Decisions to imitate (default: 300,000).", metavar="N")
+    ] = None,
     iterations: Annotated[
         int, typer.Option(parser=whole, help="Iterations of reinforcement learning.", metavar="N")
     ] = 30,
@@ -69,6 +74,9 @@ def train(
 ) -> None:
     """Train a policy: imitate a teacher, then improve by reinforcement learning in simulation."""
     _check(policy, network, decisions, iterations, seed)
+    if decisions is not None and teacher == NO_TEACHER:
+        raise InputError("--decisions are those of a teacher to imitate; leave it out without a teacher")
+    decisions = DEFAULT_DECISIONS if decisions is None else decisions
     from trainyard.files.output import out_dir, prepare_out_file
     from trainyard.policy.size.dl2.weights import SUFFIX, save_weights
 
@@ -77,7 +85,7 @@ def train(
     split = episodes(setting, cluster, jobs, profiles, slot_s, episode_jobs)
     phases: tuple[tuple[float, Split], ...] = ((1.0, split),)
     if warm_up_on is not None:
-        phases = ((1 / 3, episodes(warm_up_on, None, None, None, slot_s, episode_jobs)), *phases)
+        phases = ((1 / 3, episodes(warm_up_on, None, None, None, None, None)), *phases)
     imitated = _teacher(teacher)
     kind: NetworkKind = "set" if network == "set" else "window"
     require_torch()  # only now: with PyTorch, too, a wrong argument would have to be mended first
@@ -99,7 +107,7 @@ def train(
     typer.echo(f"Weights: {out}; use them as 'dl2(weights={out})'")
 
 
-def _check(policy: str, network: str, decisions: int, iterations: int, seed: int) -> None:
+def _check(policy: str, network: str, decisions: int | None, iterations: int, seed: int) -> None:
     if policy not in POLICIES:
         raise InputError(f"'{policy}' cannot be trained{did_you_mean(policy, POLICIES)}")
     if network not in NETWORKS:
@@ -122,13 +130,20 @@ def episodes(
     cluster: str | None,
     jobs: str | None,
     profiles: str | None,
-    slot_s: float,
-    episode_jobs: int,
+    slot_s: float | None,
+    episode_jobs: int | None,
 ) -> Split:
     """Return the episodes that options ask for."""
     if (setting is None) == (cluster is None and jobs is None):
         raise InputError("give either --setting, or --cluster and --jobs")
     if setting is not None:
+        for option, value in (
+            ("--profiles", profiles),
+            ("--slot-s", slot_s),
+            ("--episode-jobs", episode_jobs),
+        ):
+            if value is not None:
+                raise InputError(f"{option} goes with --jobs; leave it out, a setting has its own")
         from trainyard.learn.settings.splits import dl2_split
 
         return dl2_split(setting)
@@ -137,15 +152,18 @@ def episodes(
     from trainyard.learn.workload import FEWEST, excerpts
 
     positive("--slot-s", slot_s)
-    if episode_jobs < FEWEST:
+    if episode_jobs is not None and episode_jobs < FEWEST:
         raise InputError(f"--episode-jobs {episode_jobs}: give {FEWEST} or more")
-    return excerpts(*o.read_inputs(cluster, jobs, profiles), slot_s, episode_jobs)
+    size = DEFAULT_EPISODE_JOBS if episode_jobs is None else episode_jobs
+    return excerpts(
+        *o.read_inputs(cluster, jobs, profiles), DEFAULT_SLOT_S if slot_s is None else slot_s, size
+    )
 
 
 def _teacher(text: str) -> Policy | str | None:
     from trainyard.policy.grammar import parse_policy
 
-    if text == "none":
+    if text == NO_TEACHER:
         return None
     return text if text.endswith(LOGS) else parse_policy(text)
 

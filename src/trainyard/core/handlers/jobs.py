@@ -24,6 +24,7 @@ from trainyard.core.handlers.moot import MootError, Table
 from trainyard.core.progress import keep, lose, roll_back
 from trainyard.core.real.changes import changed_job
 from trainyard.core.real.ends import ENDS, forgive
+from trainyard.core.real.fitting import look_at
 from trainyard.core.real.leaving import cancel, failed, gone, gone_from, wind_up
 from trainyard.core.real.over import met
 from trainyard.core.real.parking import await_others, hold, release
@@ -65,7 +66,10 @@ def _submitted(yard: Works, event: JobSubmitted, now: float) -> None:
     for first in terms.after if terms is not None else ():
         if yard.find(first) is None and first not in over:
             raise MootError(f"it comes after job {first}, which is not known")
-    record = yard.submit(now, job)
+    try:
+        record = yard.submit(now, job)
+    except TrainyardError as error:
+        raise MootError(str(error)) from None
     if terms is None:
         return
     yard.timers.arm(record)
@@ -78,6 +82,7 @@ def _submitted(yard: Works, event: JobSubmitted, now: float) -> None:
     await_others(yard, record, now)
     if terms.hold:
         hold(yard, record, now)
+    look_at(yard, record, now)
 
 
 def _started(yard: Works, event: JobStarted, now: float) -> None:
@@ -196,6 +201,7 @@ def _changed(yard: Works, event: JobChanged, now: float) -> None:
         raise MootError(str(error)) from None
     yard.replace_job(record, job)
     yard.timers.arm(record)
+    look_at(yard, record, now)
     target = yard.target.get(record.job_id)
     if target is None or job.least_gpus <= target.gpus <= job.most_gpus:
         return
@@ -215,6 +221,7 @@ def _retried(yard: Works, event: JobRetried, now: float) -> None:
     yard.readmit(now, record)
     await_others(yard, record, now)
     yard.timers.arm(record)
+    look_at(yard, record, now)
 
 
 def _reporter(yard: Works, event: ProgressReported | CheckpointWritten) -> Record:

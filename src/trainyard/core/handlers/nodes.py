@@ -17,6 +17,7 @@ from trainyard.core.events import (
 )
 from trainyard.core.handlers.moot import MootError, Table
 from trainyard.core.real import nodes
+from trainyard.core.real.fitting import look_at_all
 from trainyard.core.works import Works
 from trainyard.errors import TrainyardError
 from trainyard.model.reserving import settled
@@ -38,10 +39,12 @@ def _joined(yard: Works, event: NodeJoined, now: float) -> None:
     if node.node_id in yard.nodes.index:
         nodes.fenced(yard, node.node_id, now)
     nodes.join(yard, node, now)
+    look_at_all(yard, now)
 
 
 def _left(yard: Works, event: NodeLeft, now: float) -> None:
     nodes.leave(yard, _node(yard, event.node), now)
+    look_at_all(yard, now)
 
 
 def _drained(yard: Works, event: NodeDrained, now: float) -> None:

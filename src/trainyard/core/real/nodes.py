@@ -198,6 +198,7 @@ def join(yard: Works, node: Node, now: float) -> None:
     if at is None:
         conditions.closed.discard(node.node_id)
         _append(yard, node)
+    see_away(yard)
     yard.all_gpus = sum(n.gpus for n in yard.cluster.nodes if n.node_id not in conditions.away)
     if conditions.reservations:
         turn(yard, now)  # one of this name may be another node now
@@ -231,8 +232,15 @@ def leave(yard: Works, node: str, now: float) -> None:
     yard.conditions.down.discard(node)
     yard.conditions.drained.discard(node)
     yard.conditions.away.add(node)
+    see_away(yard)
     away = yard.conditions.away
     yard.all_gpus = max(sum(n.gpus for n in yard.cluster.nodes if n.node_id not in away), 1)
+
+
+def see_away(yard: Works) -> None:
+    """Let policies see which nodes left."""
+    index = yard.nodes.index
+    yard.view.away = frozenset(index[node] for node in yard.conditions.away)
 
 
 def break_gpu(yard: Works, node: str, index: int, now: float) -> None:

@@ -25,7 +25,9 @@ def park(yard: Works, record: Record, now: float) -> None:
 def unpark(yard: Works, record: Record, now: float) -> None:
     """Let policies see a job again, if nothing keeps it from being planned any more."""
     trouble = record.troubles()
-    if record.row >= 0 or record.state is not State.WAITING or trouble.until_s > now or trouble.unmet:
+    if record.row >= 0 or record.state is not State.WAITING or trouble.until_s > now:
+        return
+    if trouble.unmet or trouble.unfit:
         return
     del yard.parked[record.job_id]
     yard.meet(now)

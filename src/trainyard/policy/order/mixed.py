@@ -58,5 +58,7 @@ def mixed(order: Order, fairshare: float = 0.0, half_life_s: float = WEEK_S) -> 
         raise InputError(f"fairshare is {fairshare:g}; it must be from 0 to 1")
     fair = FairShare(half_life_s)
     if not fairshare:
+        if half_life_s != WEEK_S:
+            raise InputError("half_life_s goes with fairshare; give that too, such as fairshare=0.5")
         return order
     return (Mixed if order.preemptive else MixedInLine)(order, fair, fairshare)
