@@ -8,7 +8,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trainyard.core.events import JobStopped, JobSubmitted
-from trainyard.core.instructions import Instruction, Retune, Start, Stop, as_objects
+from trainyard.core.instructions import Ignored, Instruction, Retune, Start, Stop, as_objects
 from trainyard.core.lengths import set_total
 from trainyard.core.real.nodes import reserve
 from trainyard.core.yard import Yard
@@ -70,7 +70,9 @@ def restore(spec: SnapshotSpec) -> tuple[Yard, Replaceable]:
 def _submit(yard: Yard, spec: SnapshotSpec, arrived: list[SnapshotJob]) -> None:
     """Take in jobs as users write them; the yard's first plan gives them what they hold."""
     for entry in arrived:
-        yard.handle(JobSubmitted(entry.job.arrival_s, entry.job))
+        for ignored in yard.handle(JobSubmitted(entry.job.arrival_s, entry.job)):
+            if isinstance(ignored, Ignored):
+                raise InputError(ignored.why)
         _set_progress(yard, entry)
         if yard.usage is not None:
             yard.usage.change(entry.job, spec.now_s, 0, entry.attained_gpu_s)

@@ -33,10 +33,10 @@ class Bars:
         return mask
 
     def nobodys(self, now_s: float) -> int:
-        """Return the nodes that nobody may use now."""
+        """Return the nodes that nobody may use at a moment."""
         mask = 0
-        for from_s, _, tenant, nodes in self.windows:
-            if from_s <= now_s and not tenant:
+        for from_s, to_s, tenant, nodes in self.windows:
+            if from_s <= now_s < to_s and not tenant:
                 mask |= nodes
         return mask
 

@@ -9,9 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import checked
-from policy_cases import fair, nodes_of, snapshot_of
+from policy_cases import fair, nodes_of, snapshot_of, yard_of
+from trainyard.core.events import ReservationMade
 from trainyard.model.allocation import Allocation, Share
 from trainyard.model.job import Job
+from trainyard.model.reservation import Reservation as Window
 from trainyard.policy.choose.reservation import Reservation
 from trainyard.policy.draft import Draft
 from trainyard.policy.place.pack import Pack
@@ -163,3 +165,47 @@ def test_runs_are_those_of_a_plain_replay(rows):
     result = checked(FOUR, jobs, "fifo(fill=easy)")
     started = dict(zip(result.outcomes.job_id, result.outcomes.start_s.tolist(), strict=True))
     assert [started[each.job_id] for each in jobs] == replayed(rows, 4)
+
+
+def with_windows(gpus, jobs, held, *windows, now_s=0.0):
+    """The EASY reservation of the job `head` beside reservations of nodes."""
+    yard = yard_of(nodes_of(*gpus), jobs, held)
+    for i, (node, from_s, to_s, tenant) in enumerate(windows):
+        yard.handle(ReservationMade(0.0, Window(f"r{i}", from_s, to_s, (node,), tenant)))
+    head = next(each for each in jobs if each.job_id == "head")
+    return Reservation(Draft(yard.snapshot(now_s)), Request(head, head.gpus), Pack())
+
+
+RUN = {"r": {"n0": 4}, "s": {"n1": 4}}
+
+
+def test_a_node_that_will_be_reserved_is_not_counted_on():
+    """At 50 s n1 is free, but in maintenance since 40 s: the head has to wait for n0 at 100 s."""
+    jobs = [job("r", 4, 100.0), job("s", 4, 50.0), job("head", 5, 10.0), job("c", 1, 80.0)]
+    made = with_windows((4, 4, 1), jobs, RUN, ("n1", 40.0, 500.0, ""))
+    assert made.start_s == 100.0
+    assert made.allows(made.snapshot.table.of["c"], fair(nodes_of(4, 4, 1), {"n2": 1}))
+    assert with_windows((4, 4, 1), jobs, RUN).start_s == 50.0
+
+
+def test_a_node_in_maintenance_comes_back():
+    """Before, the head was never expected to start, so that everybody could pass it for ever."""
+    jobs = [job("r", 4, 50.0), job("head", 8, 10.0), job("c", 1, 1000.0)]
+    made = with_windows((4, 4, 1), jobs, {"r": {"n0": 4}}, ("n1", 0.0, 60.0, ""))
+    assert made.start_s == 60.0
+    jobs[1] = job("head", 9, 10.0)
+    made = with_windows((4, 4, 1), jobs, {"r": {"n0": 4}}, ("n1", 0.0, 60.0, ""))
+    assert not made.allows(made.snapshot.table.of["c"], fair(nodes_of(4, 4, 1), {"n2": 1}))
+
+
+def test_a_reservation_frees_the_nodes_of_others_for_its_tenant():
+    jobs = [job("r", 4, 500.0), job("s", 4, 500.0), Job("head", 0.0, 4, 10.0, tenant="red")]
+    assert with_windows((4, 4), jobs, RUN, ("n1", 30.0, 90.0, "red")).start_s == 30.0
+    assert with_windows((4, 4), jobs, RUN, ("n1", 30.0, 90.0, "blue")).start_s == 90.0
+
+
+def test_who_is_on_nodes_that_the_head_may_not_use_does_not_delay_it():
+    jobs = [job("r", 4, 100.0), job("head", 4, 10.0), Job("b", 0.0, 2, 900.0, tenant="blue")]
+    made = with_windows((4, 2), jobs, {"r": {"n0": 4}}, ("n1", 0.0, 500.0, "blue"))
+    assert (made.start_s, made.shut) == (100.0, 0b10)
+    assert made.allows(made.snapshot.table.of["b"], fair(nodes_of(4, 2), {"n1": 2}))

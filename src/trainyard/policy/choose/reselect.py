@@ -10,6 +10,7 @@ import numpy as np
 from trainyard.model.arrays import Ints, Mask
 from trainyard.policy.choose.admit import Admission
 from trainyard.policy.choose.by_type import as_settled
+from trainyard.policy.choose.evict import make_room
 from trainyard.policy.choose.fill import fill, fill_gangs
 from trainyard.policy.choose.pools import from_pools
 from trainyard.policy.choose.realise import Realisation
@@ -62,9 +63,17 @@ class Reselection:
                     return
                 selection.stay[stopped] = True
             elif failed is None or not self._without_them():
+                self._make_room(failed)
                 return
             else:
                 selection.barred = failed if selection.barred is None else selection.barred | failed
+
+    def _make_room(self, failed: Mask | None) -> None:
+        """Let who found no place, now or in an attempt before, run in place of a lower class."""
+        barred = self.selection.barred
+        placeless = failed if barred is None else barred if failed is None else barred | failed
+        if placeless is not None and self.admission is not None and self.policy.order.preemptive:
+            make_room(self.admission, placeless)
 
     def _attempt(self) -> Mask | None:
         """Choose and place; return which jobs found no place, None if all did."""
