@@ -12,6 +12,7 @@ from math import inf
 from trainyard.core.carry_out import Carrier
 from trainyard.core.events import CheckpointWritten, ProgressReported
 from trainyard.core.lengths import set_total
+from trainyard.errors import InputError
 from trainyard.model.kind import kind_name
 from trainyard.model.speed import Corrected, SpeedModel
 from trainyard.state.corrections import Corrections, smoothed
@@ -73,8 +74,11 @@ class Listener(Carrier):
             self.believe_rate(record)
 
     def believe_rate(self, record: Record) -> None:
-        """Work out anew how fast a job is thought to be with what it asked for."""
-        rate = self.speed.work(record.job)[1] * record.pace
+        """Work out anew how fast a job is with what it asked for; without any speed all stays as it is."""
+        try:
+            rate = self.speed.work(record.job)[1] * record.pace
+        except InputError:  # by the nodes that there are now
+            return
         if rate != record.reference_rate:
             record.reference_rate = rate
             self.note(record)

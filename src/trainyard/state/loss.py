@@ -14,8 +14,11 @@ def lost_gpu_s(snapshot: Snapshot, record: Record) -> float:
 
 
 def checkpoint_age_s(record: Record, now_s: float) -> float:
-    """Seconds since the last checkpoint of a job that runs; 0 if it writes them all the time."""
+    """Seconds of work since the last checkpoint of a job that runs; 0 if it writes them all the time."""
     ran, every = now_s - record.run_since_s, record.job.checkpoint_s
-    if ran <= 0 or every <= 0 or not record.rate > 0:
+    if ran <= 0 or not record.rate > 0:
         return 0.0
-    return fmod(ran, every)
+    if record.reported_s >= 0:  # it says itself what it saved
+        saved = record.total - record.saved if record.length is None else record.length.saved
+        return max(0.0, record.done_at(now_s) - saved) / record.rate
+    return fmod(ran, every) if every > 0 else 0.0
