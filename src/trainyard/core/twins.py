@@ -13,6 +13,7 @@ from trainyard.core.answers import allocation_of, shares_record
 from trainyard.core.real.conditions import Conditions
 from trainyard.core.real.nodes import bars_of, see_away
 from trainyard.core.real.seats import Seats
+from trainyard.core.real.shunning import see_shuns
 from trainyard.core.saving import finite
 from trainyard.core.wire import job_from_record, job_to_record, plain, reservation_of
 from trainyard.core.yard import Yard
@@ -142,6 +143,7 @@ def yard_of(state: Mapping[str, Any], decide: Decide, policies: Policies | None 
     yard.view.said = state["said"]
     yard.view.usage = None if state["usage"] is None else usage.restored(state["usage"])
     yard.look_at(yard.view)
+    see_shuns(yard)
     yard.lengths.history = None if state["history"] is None else history.restored(state["history"])
     yard.lengths.restore(state["due"][1], yard.records, state["due"][0])
     yard.believe_corrections(corrections.restored(state["corrections"]))

@@ -9,7 +9,6 @@ from trainyard.model.allocation import Allocation, Part
 from trainyard.model.cluster import NodeTable
 from trainyard.model.refusal import Refusal
 from trainyard.policy.request import Request
-from trainyard.state.bars import Bars
 from trainyard.state.room import PartlyClosed, Room, first
 from trainyard.state.snapshot import Snapshot
 
@@ -72,14 +71,18 @@ class Draft:
     def look(self, find: Find, request: Request) -> Allocation | None:
         """Return what a place stage finds for a job, which is not given to it yet."""
         view, room = self.view, self._room if self._latest is None else self.room
-        if view.bars is None:
+        if view.bars is None and view.shuns is None:
             return find(request, room, view.nodes, view.rules.seed)
-        return self._find_allowed(view.bars, find, request, room)
+        shunned = 0 if view.shuns is None else view.shuns.get(request.job.job_id, 0)
+        found = self._find_allowed(find, request, room, shunned) if shunned else None
+        return self._find_allowed(find, request, room, 0) if found is None else found
 
-    def _find_allowed(self, bars: Bars, find: Find, request: Request, room: Room) -> Allocation | None:
+    def _find_allowed(self, find: Find, request: Request, room: Room, mask: int) -> Allocation | None:
         """Look only at nodes that are not reserved for others, now or before the job would be off them."""
-        view, record = self.view, self.view.table.of[request.job.job_id]
-        mask = bars.of(record, view.now_s, 0.0)
+        view, bars, record = self.view, self.view.bars, self.view.table.of[request.job.job_id]
+        if bars is None:
+            return self._find_beside(mask, find, request, room)
+        mask |= bars.of(record, view.now_s, 0.0)
         while True:
             found = self._find_beside(mask, find, request, room)
             if found is None or record.job.preemptible or not view.speed.rate(record.job, found) > 0:
@@ -92,7 +95,7 @@ class Draft:
     def _find_beside(self, mask: int, find: Find, request: Request, room: Room) -> Allocation | None:
         """Look only at other nodes than these."""
         view, closed = self.view, list[int]()
-        assert isinstance(room, PartlyClosed)  # a yard with reservations has such a room
+        assert isinstance(room, PartlyClosed)  # a yard with reservations, or failed starts, has such a room
         while mask:
             i = first(mask)
             mask &= mask - 1

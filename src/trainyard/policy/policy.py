@@ -87,7 +87,8 @@ class Policy:
 
     def decide(self, snapshot: Snapshot, explain: bool = False) -> Plan:
         """Return what should run now, and why others wait if asked. Reads the snapshot, changes nothing."""
-        if self._idles and not explain and snapshot.bars is None and not snapshot.table.bound:
+        plain = snapshot.bars is None and snapshot.shuns is None
+        if self._idles and not explain and plain and not snapshot.table.bound:
             waiting = len(snapshot.table.records) - len(snapshot.target)
             if not waiting or not snapshot.free.total or self.order.blocked(snapshot):
                 if snapshot.target or not waiting:

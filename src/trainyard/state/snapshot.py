@@ -58,6 +58,7 @@ class Snapshot:
     # What stages keep between decisions to be quicker; without it they decide the same.
     caches: dict[object, Any] = field(default_factory=dict)
     usage: Usage | None = None  # of tenants and users, where somebody keeps count
+    shuns: Mapping[str, int] | None = None  # nodes, as bit masks, where starts of jobs failed; None: none did
     away: frozenset[int] = frozenset()  # nodes that left; replaced, never written to
     up_gpus: int = field(init=False)  # GPUs of all nodes that are up
 

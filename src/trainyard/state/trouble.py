@@ -16,6 +16,7 @@ class Trouble:
     counted: int = 0  # ends that took one of its retries
     idle: int = 0  # restarts in a row that nobody asked for, without new progress
     failed_starts: int = 0  # in a row
+    shuns: tuple[str, ...] = ()  # nodes where these starts failed: others come first
     unsaved: int = 0  # stops in a row that left no checkpoint
     reached: float = -1.0  # most samples that were saved when it ended by itself
     until_s: float = 0.0  # it is not started before
@@ -50,6 +51,7 @@ class Trouble:
         made = cls(**record)
         made.ending = None if made.ending is None else State(made.ending)
         made.on = None if made.on is None else set(made.on)
+        made.shuns = tuple(made.shuns)
         return made
 
 

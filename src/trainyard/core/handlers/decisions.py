@@ -13,6 +13,7 @@ from trainyard.core.handlers.moot import MootError, Table
 from trainyard.core.instructions import REFUSED
 from trainyard.core.real import nodes
 from trainyard.core.real.changes import changed_rules
+from trainyard.core.real.shunning import see_shuns
 from trainyard.core.works import Works
 from trainyard.errors import TrainyardError
 from trainyard.state.usage import Usage
@@ -63,6 +64,8 @@ def _resumed(yard: Works, event: DecisionsResumed, now: float) -> None:
 def _decide(yard: Works, event: DecisionDue, now: float) -> None:
     if yard.paused:
         raise MootError("decisions are paused")
+    if yard.view.shuns is not None:
+        see_shuns(yard)  # some may have started meanwhile, or are over
     try:
         yard.decide(now)
     except TrainyardError as error:

@@ -93,7 +93,7 @@ def _started(yard: Works, event: JobStarted, now: float) -> None:
     elif event.gpus and not yard.seats.correct(record.job_id, event.gpus):
         raise MootError("these are not its GPUs: others hold them, or they are not as many")
     if record.trouble is not None:
-        record.trouble.failed_starts = 0
+        record.trouble.failed_starts, record.trouble.shuns = 0, ()
 
 
 def _finished(yard: Works, event: JobFinished, now: float) -> None:

@@ -115,5 +115,5 @@ def forgive(record: Record) -> None:
     """A user says that the job shall have another chance: all counters begin anew."""
     trouble = record.troubles()
     trouble.counted = trouble.idle = trouble.failed_starts = trouble.unsaved = 0
-    trouble.reached, trouble.until_s = -1.0, 0.0
+    trouble.reached, trouble.until_s, trouble.shuns = -1.0, 0.0, ()
     trouble.blame("", "")

@@ -8,6 +8,7 @@ from trainyard.core.instructions import KILL
 from trainyard.core.progress import roll_back
 from trainyard.core.real.ends import judge
 from trainyard.core.real.parking import park, unpark
+from trainyard.core.real.shunning import shun
 from trainyard.core.works import Works
 from trainyard.state.lifecycle import State
 from trainyard.state.record import Record
@@ -92,6 +93,8 @@ def failed(yard: Works, record: Record, now: float, kind: str, text: str, way: W
         trouble.blame(kind, text)
         roll_back(record, now)
         ending = judge(record, kind, now, yard.rules)
+        if kind == "start":
+            shun(yard, record)
     wind_up(yard, record, now, ending, text or kind, way)
 
 
