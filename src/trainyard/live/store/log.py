@@ -98,7 +98,7 @@ class Store:
             self.ownership.hold()
             with self.engine.connect().execution_options(writes=True) as connection, connection.begin():
                 self._check_epoch(connection)
-                if not (self._unsure and self._has(connection, batch)):
+                if not self._has(connection, batch):
                     self._insert(connection, batch)
         except IntegrityError as error:
             raise TrainyardError(f"the store contradicts what is to be written: {_reason(error)}") from error
@@ -122,12 +122,16 @@ class Store:
             raise FencedError(f"another controller has taken over (epoch {epoch}, this one has {self.epoch})")
 
     def _has(self, connection: Connection, batch: Batch) -> bool:
-        """Whether a batch was written by a transaction that seemed to fail."""
-        for rows, table in ((batch.events, EVENTS), (batch.snapshots, SNAPSHOTS)):
-            if rows:
-                last = connection.execute(select(func.max(table.c.seq))).scalar()
-                return bool(last is not None and last >= rows[-1]["seq"])
-        return False  # marks of what is done: they may be set twice
+        """Whether a batch was written by a transaction that seemed to fail; else it has to follow the last."""
+        if not batch.events:  # marks of what is done may be set twice, a snapshot not
+            rows = batch.snapshots
+            return self._unsure and bool(rows) and _last(connection, SNAPSHOTS) == rows[-1]["seq"]
+        last, first = _last(connection, EVENTS), batch.events[0]["seq"]
+        if last == first - 1:
+            return False
+        if self._unsure and last == batch.events[-1]["seq"]:
+            return True
+        raise TrainyardError(f"the store ends with event {last}: {first} cannot follow; start from it anew")
 
     def _insert(self, connection: Connection, batch: Batch) -> None:
         if batch.snapshots:
@@ -140,6 +144,11 @@ class Store:
         """Let go of the store."""
         self.ownership.release()
         self.engine.dispose()
+
+
+def _last(connection: Connection, table: Table) -> int:
+    """Return the number with which a table ends."""
+    return connection.execute(select(func.max(table.c.seq))).scalar() or 0
 
 
 def _drop_snapshots(connection: Connection) -> None:
