@@ -251,8 +251,7 @@ def _errand(plan: Plan, rng: Random, found: Found) -> Errand:
     hurt_s = rng.uniform(0.0, 0.4) if rng.random() < 0.3 else None
     if rng.random() < 0.1:
         return Errand(down_s=rng.uniform(0.0, 0.4), checkpoint=rng.random() < 0.5, hurt_s=hurt_s)
-    random = found.kills["random instant"]
-    if 2 * random > found.kills.total() or (2 * random == found.kills.total() and rng.random() < 0.5):
+    if 2 * found.kills["random instant"] >= found.kills.total():
         rare = rng.random() < 0.3
         point = (rng.choice(IN_RECOVERY), 1) if rare else (rng.choice(AT_WORK), 1 + int(rng.expovariate(0.4)))
         return Errand(dies=point, kill_s=RARE_S, hurt_s=hurt_s)

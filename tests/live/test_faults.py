@@ -19,7 +19,7 @@ from trainyard.live.backends.local.backend import LocalBackend
 from trainyard.live.clock import RealClock
 from trainyard.live.shell import EndedError
 from trainyard.live.store import reading
-from trainyard.live.store.log import FencedError, Store, StoreError
+from trainyard.live.store.log import Batch, FencedError, Store, StoreError
 from trainyard.live.store.opening import OwnedError, connect
 
 
@@ -145,6 +145,8 @@ def test_a_full_disk_under_the_jobs_is_waited_for(small_disk, tmp_path):
             (small_disk / "filler").unlink()
             await until(lambda: state_of(live, "1") == "done")
             assert live.hands.trouble == {}
+        for shim in backend._shims:
+            shim.wait()
         backend.close()
 
     played(scene())
@@ -208,7 +210,7 @@ def test_what_the_eyes_cannot_take_in_ends_the_controller(url):
     async def scene():
         backend = Noted()
         async with at_work(url, backend) as live:
-            live.controller.observer.events = lambda *_: 1 / 0
+            live.controller.observe = lambda *_: 1 / 0
             await live.stopped.wait()
             assert isinstance(live.shell.failure, ZeroDivisionError)
 
@@ -346,24 +348,22 @@ def test_a_postgres_session_that_is_lost_lets_a_newer_controller_in_and_fences_t
     with old.engine.connect() as connection:
         held = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'"
         connection.execute(text(held))
-    new = _soon(url)
-    from trainyard.live.store.log import Batch
-
+    new = soon(lambda: Store(connect(url)))
     some = Batch(done=[{"b_seq": 1, "b_n": 0, "done_s": 1.0}])
     with pytest.raises(OwnedError, match="epoch 2"):
         old.write(some)
     new.close()
     with pytest.raises(FencedError, match="epoch 2, this one has 1"):
-        old.write(some)
+        soon(lambda: old.write(some))
     old.close()
 
 
-def _soon(url):
-    """Open a store whose old owner is just being disconnected."""
+def soon(act):
+    """Do what needs the lock of somebody who is just being disconnected."""
     last = time.monotonic() + 30.0
     while True:
         try:
-            return Store(connect(url))
+            return act()
         except OwnedError:
             assert time.monotonic() < last
             time.sleep(0.02)

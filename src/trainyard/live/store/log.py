@@ -69,6 +69,7 @@ WRITES: Mapping[str, Any] = {
 }
 
 _EPOCH = select(META.c.value).where(META.c.name == "epoch")
+LAST_EVENT, LAST_SNAPSHOT = select(func.max(EVENTS.c.seq)), select(func.max(SNAPSHOTS.c.seq))
 EPOCH = {True: _EPOCH, False: _EPOCH.with_for_update(read=True)}  # by whether one writer locks out all others
 
 
@@ -81,12 +82,9 @@ class Store:
         self.ownership = Ownership(engine)
         try:
             self.ownership.take()
-        except SQLAlchemyError as error:
-            raise StoreError(f"the store cannot be opened: {_reason(error)}") from error
-        try:
             self.store_id, self.epoch = initialise(engine)
         except BaseException as error:
-            self.ownership.release()
+            self.close()
             if isinstance(error, SQLAlchemyError):
                 raise StoreError(f"the store cannot be opened: {_reason(error)}") from error
             raise
@@ -122,11 +120,11 @@ class Store:
             raise FencedError(f"another controller has taken over (epoch {epoch}, this one has {self.epoch})")
 
     def _has(self, connection: Connection, batch: Batch) -> bool:
-        """Whether a batch was written by a transaction that seemed to fail; else it has to follow the last."""
+        """Whether a batch was written by a transaction that seemed to fail; else it follows the last one."""
         if not batch.events:  # marks of what is done may be set twice, a snapshot not
-            rows = batch.snapshots
-            return self._unsure and bool(rows) and _last(connection, SNAPSHOTS) == rows[-1]["seq"]
-        last, first = _last(connection, EVENTS), batch.events[0]["seq"]
+            rows = batch.snapshots if self._unsure else []
+            return bool(rows) and connection.execute(LAST_SNAPSHOT).scalar() == rows[-1]["seq"]
+        last, first = connection.execute(LAST_EVENT).scalar() or 0, batch.events[0]["seq"]
         if last == first - 1:
             return False
         if self._unsure and last == batch.events[-1]["seq"]:
@@ -144,11 +142,6 @@ class Store:
         """Let go of the store."""
         self.ownership.release()
         self.engine.dispose()
-
-
-def _last(connection: Connection, table: Table) -> int:
-    """Return the number with which a table ends."""
-    return connection.execute(select(func.max(table.c.seq))).scalar() or 0
 
 
 def _drop_snapshots(connection: Connection) -> None:
