@@ -14,6 +14,7 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from conftest import command
+from recorded_logs import replay
 
 TRAINYARD = Path(sys.executable).with_name("trainyard")
 PATIENCE_S = 120.0  # a busy machine makes no test fail
@@ -91,6 +92,7 @@ class Controlled:
         finally:
             self.process.terminate()
             self._gone()
+        replay(f"sqlite:///{self.data}/store.db")
 
     def _cancelled(self):
         """End all jobs; say whether they are over."""

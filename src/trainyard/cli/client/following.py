@@ -24,7 +24,7 @@ def follow(link: Link, topics: Sequence[str], look: Callable[[], bool], until_s:
                 if look():
                     return True
                 patience.fresh()
-                for name in events:
+                for name, _ in events:
                     if name != "story" and look():  # what a story tells has a delta, too
                         return True
         except UnreachableError as error:

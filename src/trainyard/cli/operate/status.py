@@ -34,7 +34,8 @@ def lines(status: Mapping[str, Any]) -> Iterator[str]:
         f"store {_store(status['store'])}; backend {_backend(status['backend'])}"
     )
     yield f"policy {status['policy']}{' (paused)' if status['paused'] else ''}; jobs: {_jobs(status['jobs'])}"
-    yield f"limits: {status['limits']}"
+    if not any(status["limits"] in note for note in status["notes"]):
+        yield f"limits: {status['limits']}"
     if refused := status["refused"]:
         count = status["plans_refused"]
         yield f"{count} plans refused, the last at {clock(refused['time_s'], now)}: {refused['why']}"
