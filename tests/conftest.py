@@ -8,6 +8,8 @@ from collections.abc import Iterable
 import pytest
 from hypothesis import settings
 
+from postgres_cases import postgres as postgres
+from postgres_cases import url as url
 from profile_cases import APART as APART
 from profile_cases import PROFILES as PROFILES
 from profile_cases import SERVED as SERVED

@@ -1,12 +1,13 @@
-"""A controller at work in this process, with a backend that only notes: each test says what happens."""
+"""Controllers of this process: one whose clock is set by hand, or one at work with a backend that notes."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 
 from trainyard.live.backends.base import Ended, Exit, MemberKey, MemberState, Observation, Seen, Unknown
+from trainyard.live.clock import SetClock
 from trainyard.live.daemon import Live, Options, make_controller
 from trainyard.live.settings import Settings
 from trainyard.live.store.log import Store
@@ -30,6 +31,32 @@ QUICK = Settings(
 )
 RUNNING, EXITED = Seen(MemberState.RUNNING), MemberState.EXITED
 PATIENCE_S = 30.0
+
+
+@contextmanager
+def controller_of(path, clock=None, **options):
+    """The controller of a store, new or as it was, with what it found open; it keeps its intents."""
+    store = Store(connect(f"sqlite:///{path}"))
+    clock = clock or SetClock()
+    asked = Options(**{"cluster": TWO_NODES, "policy": "fifo"} | options)
+    made = make_controller(store, asked, (TWO_NODES, "fifo"), lambda not_before_s: clock)
+    controller = made[0]
+    controller.sent = []
+    controller.outbox = controller.sent.extend
+    try:
+        yield controller, made[1]
+    finally:
+        store.close()
+
+
+def hand_in(controller, job_id, gpus=1, **more):
+    """Submit a job as a client does, and commit it."""
+    now = controller.clock.now()
+    job = Job(job_id, now, gpus, **{"duration_s": 100.0} | more)
+    spec = {"command": ["true"], "workdir": "/", "env": {}, "grace_s": None}
+    answer = controller.submit(job, Info(controller.number + 1, job_id, "ann", spec, now))
+    controller.commit()
+    return answer
 
 
 class Noted:

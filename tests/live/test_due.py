@@ -6,7 +6,7 @@ from math import inf
 
 import pytest
 
-from controller_cases import controller_of, hand_in
+from live_cases import controller_of, hand_in
 from trainyard.core.events import DecisionsPaused, JobFinished
 from trainyard.live.clock import SetClock
 from trainyard.policy.grammar import parse_policy

@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import text
 
-from controller_cases import controller_of, hand_in
+from live_cases import controller_of, hand_in
 from trainyard.core.events import (
     CheckpointWritten,
     JobFailed,
