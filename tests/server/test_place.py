@@ -31,6 +31,12 @@ def test_the_directory_is_the_flag_then_a_variable_then_the_users_own(tmp_path, 
     assert complaint(place.data_directory, "").startswith("--data: the directory has no name")
 
 
+def test_a_user_without_a_name_is_a_number(monkeypatch):
+    assert place.user_name()
+    monkeypatch.setattr("getpass.getuser", lambda: {}["nobody"])
+    assert place.user_name() == str(os.getuid())
+
+
 def test_it_is_made_for_its_user_alone(tmp_path):
     place.prepare(tmp_path / "a" / "b")
     assert mode(tmp_path / "a" / "b") == 0o700

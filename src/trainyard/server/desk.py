@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import getpass
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from trainyard.live.daemon import Live
 from trainyard.live.shell import EndedError
 from trainyard.model.profile import Profile
 from trainyard.server.faults import Refusal
+from trainyard.server.place import user_name
 
 T = TypeVar("T")
 LOOK_S = 0.25  # between two looks at a store that does not answer
@@ -37,7 +37,7 @@ class Desk:
     notes: Sequence[str] = ()  # what `up` said when it began
     limits: str = ""
     models: Mapping[str, Profile] = field(default_factory=dict)
-    owner: str = field(default_factory=getpass.getuser)
+    owner: str = field(default_factory=user_name)
     started_s: float = field(default_factory=time.time)
     leaving: asyncio.Event = field(default_factory=asyncio.Event)  # nothing is begun any more
     closing: asyncio.Event = field(default_factory=asyncio.Event)  # streams end

@@ -68,12 +68,16 @@ def bind(start: Start, url: str) -> socket.socket:
 
 def _refuse_owned(url: str) -> None:
     """Say who has the store, if somebody has."""
+    from sqlalchemy.exc import SQLAlchemyError
+
     from trainyard.live.store.opening import Ownership, connect
 
     engine = connect(url)
     owner = Ownership(engine)
     try:
         owner.take()
+    except SQLAlchemyError:
+        return  # nobody says who has it
     finally:
         owner.release()
         engine.dispose()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import os
 import secrets
@@ -39,6 +40,14 @@ def data_directory(given: str | None = None, environment: Mapping[str, str] = os
     home = environment.get("XDG_DATA_HOME", "")
     parent = Path(home) if home.startswith("/") else Path("~/.local/share").expanduser()
     return parent / "trainyard"
+
+
+def user_name() -> str:
+    """Return who runs this; a container may know no more than a number."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
 
 
 def prepare(directory: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import getpass
 import importlib
 import os
 import signal
@@ -157,7 +156,7 @@ def say(text: str) -> None:
 
 def _trust() -> str:
     """Say whom jobs are separated from."""
-    user = getpass.getuser()
+    user = place.user_name()
     return f"one trust domain: all jobs run as {user} and can read what {user} can"
 
 
