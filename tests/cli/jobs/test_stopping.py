@@ -39,7 +39,9 @@ def test_cancel_a_job_that_waits(yard, run, submit):
     assert yard.job(waits)["reason_code"] == "user"
     assert run.error("cancel", waits) == (1, f"job {waits} is cancelled")
     assert run.out("cancel", blocks) == f"{blocks} stopping (was running)\n"
-    yard.reaches(blocks, "cancelled")
+    ended = yard.reaches(blocks, "cancelled")
+    assert ended["reason_code"] == "user"  # though it did not save
+    assert ended["reason"].startswith("cancelled by ")
 
 
 def test_cancel_at_once(yard, run, submit):

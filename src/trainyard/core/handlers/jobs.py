@@ -131,7 +131,8 @@ def _stopped(yard: Works, event: JobStopped, now: float) -> None:
     if not event.saved:
         trouble = record.troubles()
         trouble.unsaved += 1
-        trouble.blame("not_saved", event.text or "it stopped without a checkpoint")
+        if trouble.ending not in TERMINAL:  # else why it had to stop is the reason
+            trouble.blame("not_saved", event.text or "it stopped without a checkpoint")
     elif trouble is not None:
         trouble.unsaved = 0
     if event.saved and event.code and (trouble is None or trouble.ending in (None, S.WAITING)):
