@@ -366,7 +366,7 @@ OPTION_CASES = {
     "unknown option": (f"{SIMULATE} --polcy fifo", {}, ["unknown option '--polcy'", "mean '--policy'?"]),
     "option of no command": ("--vresion", {}, ["unknown option '--vresion'", "did you mean '--version'?"]),
     "unknown command": ("simulat", {}, ["unknown command 'simulat'", "did you mean 'simulate'?"]),
-    "nothing like any command": ("xyzzy", {}, ["unknown command 'xyzzy'", "known: compare, evaluate, fit"]),
+    "nothing like any command": ("xyzzy", {}, ["unknown command 'xyzzy'", "known: cancel, compare, down"]),
     "missing option": ("simulate --cluster c.yaml", {}, ["--jobs is missing", "give --jobs FILE"]),
     "missing policies": (
         "compare --cluster c.yaml --jobs j.csv",
