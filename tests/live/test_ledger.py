@@ -6,9 +6,11 @@ from sqlalchemy import text
 from live_cases import controller_of, hand_in
 from trainyard.core.events import (
     CheckpointWritten,
+    JobCancelled,
     JobFailed,
     JobFinished,
     JobGone,
+    JobHeld,
     JobStopped,
     JobSubmitted,
     ProgressReported,
@@ -92,6 +94,25 @@ def test_the_story_says_so_at_a_kill_too(saved_ten):
     assert story(saved_ten, "a")[-1].endswith("nobody watched it; 7 samples have to be done again")
     tell(saved_ten, JobGone(saved_ten.yard.now_s, "a", 1, "n0"))
     assert "done again" not in story(saved_ten, "a")[-1]
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_an_attempt_says_how_it_ended_whatever_becomes_of_its_job(saved_ten, held):
+    if held:
+        tell(saved_ten, JobHeld(saved_ten.yard.now_s, "a"))
+    tell(saved_ten, JobFailed(saved_ten.yard.now_s, "a", "killed", "killed from outside", attempt=1))
+    with saved_ten.store.engine.connect() as connection:
+        (attempt,) = reading.attempts_of(connection, "a")
+    assert (attempt["code"], attempt["text"]) == ("killed", "killed from outside")
+    assert saved_ten.published.job("a")["state"] == ("held" if held else "waiting")
+
+
+def test_an_attempt_of_a_cancelled_job_says_why(saved_ten):
+    tell(saved_ten, JobCancelled(saved_ten.yard.now_s, "a", text="cancelled by ann"))
+    tell(saved_ten, JobStopped(saved_ten.yard.now_s, "a", 1, code="saved", exit_code=75))
+    with saved_ten.store.engine.connect() as connection:
+        (attempt,) = reading.attempts_of(connection, "a")
+    assert (attempt["code"], attempt["exit_code"]) == ("user", 75)
 
 
 def test_less_than_a_sample_is_not_worth_a_word(saved_ten):

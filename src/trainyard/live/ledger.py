@@ -181,15 +181,13 @@ class Ledger:
         if record is None:
             return
         if change.before in WITH_PROCESSES and change.after not in WITH_PROCESSES:
-            self._note_run_over(change, record, record.attempt if started is None else started - 1)
+            self._note_run_over(event, change, record, record.attempt if started is None else started - 1)
         if change.after in TERMINAL or change.before in TERMINAL:
             self._note_over(change, record)
 
-    def _note_run_over(self, change: Change, record: Record, attempt: int) -> None:
-        info, trouble = self.infos[change.job_id], record.trouble
-        code, text = "", ""
-        if trouble is not None and change.after is not State.DONE:
-            code, text = trouble.code, trouble.text
+    def _note_run_over(self, event: Event, change: Change, record: Record, attempt: int) -> None:
+        info = self.infos[change.job_id]
+        code, text = _how(event, change, record)
         self.batch.ended_attempts.append(
             {
                 "b_job_id": change.job_id,
@@ -217,6 +215,19 @@ class Ledger:
                 "view": json.dumps(view) if over else None,
             }
         )
+
+
+def _how(event: Event, change: Change, record: Record) -> tuple[str, str]:
+    """Return how a run ended: why its job is over, or else what its processes did."""
+    trouble = record.trouble
+    if trouble is None or change.after is State.DONE:
+        return "", ""
+    if change.after not in TERMINAL and change.job_id == job_of(event):
+        if isinstance(event, JobFailed) and change.before is not State.KILLING:
+            return event.kind, event.text
+        if isinstance(event, JobStopped) and event.code:
+            return event.code, event.text
+    return trouble.code, trouble.text
 
 
 def job_of(event: Event) -> str | None:
