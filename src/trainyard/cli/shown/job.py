@@ -82,11 +82,13 @@ def _holds(job: Job, types: Mapping[str, str]) -> str:
     """Say what a job has, or wants."""
     if not job["nodes"]:
         return "" if job["state"] in OVER else f", wants {wanted(job)}"
-    on = ", ".join(
-        f"{types.get(node, 'GPU')} x{len(has['gpus'])} on {node}" for node, has in job["nodes"].items()
-    )
+    on = ", ".join(_there(node, len(has["gpus"]), types) for node, has in job["nodes"].items())
     servers = f" and {job['servers']} servers" if job["servers"] else ""
     return f" with {gpus(job['gpus'])}{servers} ({on})"
+
+
+def _there(node: str, count: int, types: Mapping[str, str]) -> str:
+    return f"{types.get(node, 'GPU')} x{count} on {node}" if count else f"servers on {node}"
 
 
 def wanted(job: Job) -> str:
