@@ -8,7 +8,7 @@ DEMO_POLICIES := fifo,easy,srtf,las,srtf+tune,srtf+doubling,srtf+smd,srtf+dl2,ma
 DEMO_OUT := out/demo
 
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-torch test-compiled test-traces bench answers purity chaos kills unknown starvation fuzz live-trace mutants dist compiled clean
+.PHONY: help setup demo test test-torch test-compiled test-traces bench answers purity chaos kills unknown starvation fuzz live-load live-trace mutants dist compiled clean
 
 help:
 	@echo "make demo         compare plain schedulers with the ideas of five papers on one mixed workload"
@@ -26,6 +26,7 @@ help:
 	@echo "make starvation   run 500 odd workloads under every policy: all that fits has to be done (ARGS='--seed 2')"
 	@echo "make fuzz         run commands on 10,000 inputs that are wrong in some way (ARGS='--seed 2')"
 	@echo "make live-trace   10,000 jobs through the real controller, compared with the simulator (ARGS='--policy las')"
+	@echo "make live-load    what a live controller costs: at rest, in recovery, by submission (ARGS=recovery)"
 	@echo "make compiled     build a wheel with the inner loop compiled into dist/: the same results, faster"
 	@echo "make dist         build the wheel and the source archive into dist/"
 	@echo "make setup        only prepare .venv (PYTHON=python3.12 chooses the interpreter)"
@@ -111,6 +112,9 @@ starvation: setup
 
 fuzz: setup
 	$(BIN)/python bench/fuzz.py $(ARGS)
+
+live-load: setup
+	$(BIN)/python bench/live_load.py $(ARGS)
 
 live-trace: setup
 	$(BIN)/python bench/live_trace.py $(ARGS)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
+from functools import lru_cache
 from math import isfinite
 from typing import Any
 
@@ -12,11 +14,13 @@ from trainyard.errors import InputError
 from trainyard.files.profiles import parse_profile, profile_record
 from trainyard.model.cluster import Node
 from trainyard.model.job import Job
+from trainyard.model.profile import Profile
 from trainyard.model.reservation import Reservation
 from trainyard.model.terms import Terms
 from trainyard.state.lifecycle import State
 
 VERSION = 1
+FEW = 1024  # profiles that are remembered
 TYPES: dict[str, type[Any]] = {kind.__name__: kind for kind in Event.__args__}
 DEFAULTS = {field.name: field.default for field in fields(Job) if field.init}
 NO_TERMS = asdict(Terms())
@@ -89,8 +93,7 @@ def job_from_record(record: Mapping[str, Any]) -> Job:
     """Return the job that a record was made from."""
     given = _read(Job, record)
     if "profile" in given:
-        profile = dict(given["profile"])
-        given["profile"] = parse_profile(profile, "the log", name=profile.pop("name"))
+        given["profile"] = _profile(json.dumps(given["profile"]))
     if "terms" in given:
         given["terms"] = _terms(given["terms"])
     if "sizes" in given:
@@ -99,6 +102,13 @@ def job_from_record(record: Mapping[str, Any]) -> Job:
         return Job(**given)
     except TypeError as error:
         raise InputError(f"a job of the log is damaged: {error}") from None
+
+
+@lru_cache(maxsize=FEW)
+def _profile(text: str) -> Profile:
+    """Return a profile; thousands of jobs have the same."""
+    record = json.loads(text)
+    return parse_profile(record, "the log", name=record.pop("name"))
 
 
 def _terms(record: Mapping[str, Any]) -> Terms:

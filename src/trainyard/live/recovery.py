@@ -83,10 +83,8 @@ def restore_books(connection: Connection, controller: Controller) -> tuple[list[
     asked_s = reading.asked_since(connection, [kind.__name__ for kind in QUIET])
     controller.asked_s = inf if asked_s is None else asked_s
     rows = {row["job_id"]: row for row in reading.active_jobs(connection)}
-    for job_id in yard.over.records:
-        row = reading.job_row(connection, job_id)
-        if row is not None:
-            rows[job_id] = row
+    over = reading.job_rows(connection, list(yard.over.records))
+    rows |= {row["job_id"]: row for row in over}
     attempts = reading.last_attempts(connection, list(rows))
     for job_id, row in rows.items():
         ledger.infos[job_id] = _info(row, attempts.get(job_id))

@@ -113,6 +113,15 @@ def job_row(connection: Connection, job_id: str) -> RowMapping | None:
     return connection.execute(select(JOBS).where(JOBS.c.job_id == job_id)).mappings().first()
 
 
+def job_rows(connection: Connection, job_ids: list[str]) -> list[RowMapping]:
+    """Return some jobs as they were submitted."""
+    found: list[RowMapping] = []
+    for start in range(0, len(job_ids), MANY):
+        some = JOBS.c.job_id.in_(job_ids[start : start + MANY])
+        found += connection.execute(select(JOBS).where(some)).mappings()
+    return found
+
+
 def job_of_request(connection: Connection, request_key: str) -> str | None:
     """Return the job that was submitted with this key."""
     return connection.execute(select(JOBS.c.job_id).where(JOBS.c.request_key == request_key)).scalar()

@@ -70,6 +70,7 @@ class LocalBackend:
         self.noticed: set[RunKey] = set()  # shims said that there is something to see
         self._epoch, self._at = epoch, at
         self._offsets = offsets or {}
+        self._places: dict[RunKey | MemberKey, str] = {}
         self._progress: dict[RunKey, tuple[int, Progress | None]] = {}
         self._shims: list[subprocess.Popen[bytes]] = []
         self._pool = ThreadPoolExecutor(4, thread_name_prefix="local")
@@ -327,7 +328,7 @@ class LocalBackend:
         for run in runs:
             # What it says of itself is read after how it ended: so its last words are never missed.
             for key in self._marked.get(run, ()):  # it may be forgotten meanwhile
-                members[key] = seen(self.layout.member(key))
+                members[key] = seen(self._place(key))
             if (said := self._said(run)) is not None:
                 progress[run] = said
         return Observation(members, progress)
@@ -340,15 +341,23 @@ class LocalBackend:
 
     def _said(self, run: RunKey) -> Progress | None:
         """What a job said last; its file is read again only if it changed."""
-        path = self.layout.progress(run)
+        path = self._place(run)
         try:
             changed = os.stat(path).st_mtime_ns
         except OSError:
             return None
         known = self._progress.get(run)
         if known is None or known[0] != changed:
-            known = self._progress[run] = changed, progress_of(path)
+            known = self._progress[run] = changed, progress_of(Path(path))
         return known[1]
+
+    def _place(self, key: RunKey | MemberKey) -> str:
+        """Return where a member works, or a run says how far it is; that is asked for all the time."""
+        place = self._places.get(key)
+        if place is None:
+            path = self.layout.member(key) if isinstance(key, MemberKey) else self.layout.progress(key)
+            place = self._places[key] = str(path)
+        return place
 
     def _is_empty(self, node: str) -> bool:
         here = [key for keys in list(self._marked.values()) for key in keys if key.node == node]
@@ -358,7 +367,9 @@ class LocalBackend:
         self._check_epoch()
         for member_key in self._marked.get(key, ()):
             self.layout.mark(member_key).unlink(missing_ok=True)
+            self._places.pop(member_key, None)
         self._marked.pop(key, None)
+        self._places.pop(key, None)
         self._progress.pop(key, None)
 
     def _log_of(self, key: RunKey, rank: int, server: bool) -> Path | None:

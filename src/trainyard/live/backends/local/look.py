@@ -9,6 +9,7 @@ import os
 import signal
 import struct
 from collections.abc import Collection
+from os.path import exists
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ MOST_PROGRESS = 65536  # bytes
 GONE_FOR_GOOD = (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ENOEXEC, errno.ENAMETOOLONG, errno.ELOOP)
 
 
-def is_held(lock: Path) -> bool:
+def is_held(lock: str | Path) -> bool:
     """Whether a shim or one of its workers holds this lock; asking takes it from nobody."""
     try:
         descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
@@ -34,21 +35,23 @@ def is_held(lock: Path) -> bool:
         os.close(descriptor)
 
 
-def seen(directory: Path) -> Seen:
+def seen(directory: str) -> Seen:
     """Look at one member that was told to start.
 
     The order matters: a shim writes `begun` after it has the lock, and its report before it gives it up.
+    Names are plain texts: everything that runs is looked at all the time.
     """
-    begun = (directory / "begun").exists()
-    held = is_held(directory / "lock")
-    report = read_json(directory / "exit.json")
-    if report is not None:
-        return Seen(MemberState.EXITED, ended_of(report))
+    begun = exists(f"{directory}/begun")
+    held = is_held(f"{directory}/lock")
+    if exists(f"{directory}/exit.json"):
+        report = read_json(Path(directory, "exit.json"))
+        if report is not None:
+            return Seen(MemberState.EXITED, ended_of(report))
     if not held:
         return Seen(MemberState.LOST if begun else MemberState.ABSENT)
-    if not (directory / "shim.json").exists():
+    if not exists(f"{directory}/shim.json"):
         return Seen(MemberState.PENDING)
-    return Seen(MemberState.RUNNING, workers_over=(directory / "workers.json").exists())
+    return Seen(MemberState.RUNNING, workers_over=exists(f"{directory}/workers.json"))
 
 
 def ended_of(report: dict[str, Any]) -> Ended:
