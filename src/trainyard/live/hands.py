@@ -38,6 +38,7 @@ class Hands:
         self.backend, self.settings = backend, settings
         self.trouble: dict[str, str] = {}  # what could not be done so far, and why
         self._spec_of, self._mark, self._fenced, self._at = spec_of, mark, fenced, at
+        self._closed = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._last: dict[RunKey, asyncio.Task[None]] = {}  # what starts, retunes and stops a run, in order
         self._repeated: dict[tuple[str, RunKey], float] = {}
@@ -49,7 +50,9 @@ class Hands:
         return bool(self._tasks)
 
     def take(self, intents: Sequence[Intent]) -> None:
-        """Begin to carry out what was committed."""
+        """Begin to carry out what was committed; after the end the next controller does."""
+        if self._closed:
+            return
         for intent in intents:
             ordered = intent.kind in ("start", "retune", "stop")  # a kill waits for nothing
             before = self._last.get(intent.key) if ordered else None
@@ -87,6 +90,7 @@ class Hands:
 
     def close(self) -> None:
         """Begin nothing more; what was not marked as done is done again by the next controller."""
+        self._closed = True
         for task in self._tasks:
             task.cancel()
 
@@ -117,17 +121,17 @@ class Hands:
         if before is not None:
             await asyncio.wait([before])
         what = f"{intent.kind} {intent.job_id or intent.record.get('node')}"
-        while True:
+        while not self._closed:  # a task may miss that it is cancelled
             try:
                 self._at("before act")
                 await asyncio.wait_for(self._act(intent), self.settings.act_s)
                 self._at("after act")
-                break
+                self.trouble.pop(what, None)
+                self._mark(intent, time.monotonic())
+                return
             except Exception as error:  # whatever a backend raises: it is tried again
                 self.trouble[what] = _said(error)
             await asyncio.sleep(self.settings.again_s)
-        self.trouble.pop(what, None)
-        self._mark(intent, time.monotonic())
 
     async def _act(self, intent: Intent) -> None:
         backend, key = self.backend, intent.key
