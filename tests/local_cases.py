@@ -18,7 +18,7 @@ from trainyard.live.backends.local.limits import CGROUPS, Limits, find_limits
 from trainyard.live.backends.local.look import is_held
 from trainyard.live.settings import Settings
 
-PATIENCE_S = 60.0  # tests wait for what has to happen, however busy the machine is
+PATIENCE_S = 30.0  # tests wait for what has to happen, however busy the machine is
 SETTINGS = Settings(kill_s=1.0)
 KEY = RunKey("1", 1)
 UNLIMITED = Shares(0.0, 0.0)
@@ -108,7 +108,7 @@ class Bench:
         """End everything, and see that nothing is left."""
         for key in list(self.backend._marked):
             until(lambda key=key: self._gone(key))
-        for shim in self.backend._shims:
+        for shim in list(self.backend._shims):
             shim.wait(PATIENCE_S)
         self.backend.close()
         assert left_of(self.layout.prefix) == []

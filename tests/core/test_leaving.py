@@ -161,7 +161,7 @@ def test_a_stop_that_did_not_save_goes_back_to_the_last_checkpoint():
         r.decide(now + 5.0, a=None)
         r.stopped(now + 6.0, "a", saved=False)
         assert (r.record().remaining, r.record().trouble.unsaved) == (400.0, k)
-        assert r.reason() == ("not_saved", "it stopped without a checkpoint")
+        assert r.reason() == ("not_saved", "it stopped without a checkpoint; back to the start")
     r.decide(300.0, a=on(n0=4))
     r.decide(305.0, a=None)
     r.stopped(306.0, "a")

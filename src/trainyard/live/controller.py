@@ -11,12 +11,14 @@ It does no I/O but that of the store. `outbox` takes the intents; `live/hands.py
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from math import ceil, floor, inf
 
 from trainyard.core.events import (
     CheckpointWritten,
     DecisionDue,
     Event,
+    JobCancelled,
     JobStarted,
     JobStopped,
     JobSubmitted,
@@ -39,7 +41,7 @@ from trainyard.live.store.log import Store
 from trainyard.live.views import Info, job_view, node_views
 from trainyard.model.job import Job
 from trainyard.model.tolerance import COUNT
-from trainyard.state.lifecycle import TERMINAL
+from trainyard.state.lifecycle import TERMINAL, State
 
 QUIET = (ProgressReported, CheckpointWritten, JobStarted, JobStopped, DecisionDue)  # ask for no decision
 
@@ -65,7 +67,7 @@ class Controller:
         self.store, self.yard, self.decider, self.policy = store, yard, decider, policy
         self.clock, self.settings, self.outbox, self.at = clock, settings, outbox, at
         self.ledger = Ledger(yard, decider, settings, store.epoch, run_over=self._run_over)
-        self.observer = Observer(yard, self.ledger.usual_grace_s, settings.report_s)
+        self.observer = Observer(yard, settings.report_s)
         self.published = Published(store.epoch)
         self.number = 0  # of the last job
         self.snapshot_seq = -1  # of the last snapshot
@@ -80,6 +82,8 @@ class Controller:
 
     def tell(self, event: Event, by: str = "") -> list[Instruction]:
         """Tell the core, and note what has to be committed for it."""
+        if isinstance(event, JobCancelled) and self._is_starting(event.job_id):
+            event = replace(event, at_once=True)  # there is nothing yet that could be saved
         try:
             before = self.ledger.done(job_of(event))
             self.decider.last = None
@@ -99,6 +103,12 @@ class Controller:
         if isinstance(event, PolicyChanged) and not moot:
             self.policy = event.name
         return answer
+
+    def _is_starting(self, job_id: str) -> bool:
+        record = self.yard.find(job_id)
+        if record is None or record.state is not State.RUNNING:
+            return False
+        return RunKey(job_id, record.attempt) not in self.started
 
     def submit(self, job: Job, info: Info, request_key: str | None = None) -> list[Instruction]:
         """Take in a new job, unless the core ignores it; the caller has looked for its request key."""

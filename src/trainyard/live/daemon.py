@@ -181,7 +181,7 @@ class Live:
         gone = {key for key in todo.orphans if _is_gone(seen, key)}
         self.hands.forget(sorted(gone))
         rest = [key for key in todo.orphans if key not in gone]
-        self.hands.do(todo._replace(orphans=rest), self.controller.ledger.usual_grace_s)
+        self.hands.do(todo._replace(orphans=rest), self.controller.ledger.grace_s)
 
     # -- between the threads ----------------------------------------------------------------------
 
@@ -240,7 +240,7 @@ def _running(controller: Controller) -> dict[str, float]:
     """What runs, with the longest time that it may take to stop."""
     settings = controller.settings
     return {
-        record.job_id: max(controller.ledger.usual_grace_s(record.job_id), settings.most_grace_s)
+        record.job_id: max(controller.ledger.grace_s(record.job_id), settings.most_grace_s)
         for record in controller.observer.records()
     }
 

@@ -22,6 +22,7 @@ from trainyard.live.store.log import Batch, Row
 from trainyard.live.store.reading import ACTIVE, pack
 from trainyard.live.views import Info, job_view
 from trainyard.model.job import Job
+from trainyard.model.spoken import spelled
 from trainyard.state.lifecycle import TERMINAL, WITH_PROCESSES, State
 from trainyard.state.record import Record
 
@@ -137,24 +138,22 @@ class Ledger:
     def _note_instruction(self, instruction: Instruction, n: int) -> None:
         if isinstance(instruction, Start):
             self._note_start(instruction)
-        intent = intent_of(self.yard, instruction, self.seq, n, self.grace_s(instruction))
+        grace_s = self.grace_s(instruction.job_id) if isinstance(instruction, Stop) else 0.0
+        intent = intent_of(self.yard, instruction, self.seq, n, grace_s)
         if intent is not None:
             self.touched.add(intent.job_id)
             self.intents.append(intent)
             row = intent._asdict() | {"record": json.dumps(intent.record), "done_s": None}
             self.batch.intents.append(row)
 
-    def grace_s(self, instruction: Instruction) -> float:
-        """Return how long a job may take to stop."""
-        if not isinstance(instruction, Stop):
-            return 0.0
-        usual = self.usual_grace_s(instruction.job_id)
-        return max(usual, min(usual * instruction.patience, self.settings.most_grace_s))
-
-    def usual_grace_s(self, job_id: str) -> float:
-        """Return the grace that a job asks for, or else everybody's."""
+    def grace_s(self, job_id: str) -> float:
+        """Return how long a job may take to stop: as it asks for, or else everybody's, and more with time."""
         asked = self.infos[job_id].spec.get("grace_s") if job_id in self.infos else None
-        return self.settings.grace_s if asked is None else float(asked)
+        usual = self.settings.grace_s if asked is None else float(asked)
+        record = self.find(job_id)
+        trouble = None if record is None else record.trouble
+        patience = 1.0 if trouble is None else trouble.patience(self.yard.rules.many_unsaved)
+        return max(usual, min(usual * patience, self.settings.most_grace_s))
 
     def _note_start(self, start: Start) -> None:
         info, now = self.infos[start.job_id], self.yard.now_s
@@ -175,7 +174,7 @@ class Ledger:
                 "time_s": change.time_s,
                 "job_id": change.job_id,
                 "state": change.after.value,
-                "text": told(event, change, record, lost, by),
+                "text": spelled(told(event, change, record, lost, by), change.time_s),
             }
         )
         if record is None:
@@ -194,7 +193,7 @@ class Ledger:
                 "b_attempt": attempt,
                 "ended_s": change.time_s,
                 "code": code,
-                "text": text,
+                "text": spelled(text, change.time_s),
                 "exit_code": info.exit_code,
                 "exit_signal": info.exit_signal,
                 "samples_done": record.done_at(change.time_s),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from trainyard.core.events import CheckpointWritten, Event, JobFailed, JobGone, JobStarted, ProgressReported
+from trainyard.core.real.claims import may_tell_total
 from trainyard.core.yard import Yard
 from trainyard.live.backends.base import MemberKey, MemberState, Observation, Progress, RunKey, Seen
 from trainyard.live.ends import MemberEnd, Run, end_of, failure_of
@@ -49,6 +50,7 @@ class Heard:
     started: bool = False
     progress_at: float = -1.0  # of the last report that was told
     told_s: float = 0.0
+    done: float = -1.0
     saved: float = -1.0
 
 
@@ -57,7 +59,6 @@ class Observer:
     """Compares what the core believes with what a backend shows."""
 
     yard: Yard
-    grace_s: Callable[[str], float]  # of a job
     report_s: float
     heard: dict[str, Heard] = field(default_factory=dict)
 
@@ -159,7 +160,10 @@ class Observer:
             return end_of(run, ends, now)
         if lost := [node for node, seen in members.items() if seen is None or seen.state is LOST]:
             return _lost(run.key, lost[0], now)
-        return failure_of(run, ends, now, False) if record.state is State.RUNNING else None
+        if record.state is not State.RUNNING:
+            return None
+        firsts = [(node, seen.first) for node, seen in members.items() if seen is not None and seen.first]
+        return failure_of(run, ends, now, False, firsts)
 
     def _gone(self, record: Record, key: RunKey, nodes: list[str], now: float) -> list[Event]:
         """Confirm a kill, node by node."""
@@ -181,16 +185,13 @@ class Observer:
         return heard
 
     def _run(self, record: Record, key: RunKey, progress: Progress | None) -> Run:
-        assert record.occupies is not None
         said = progress is not None and (progress.finished or _all_done(record, progress))
         return Run(
             key,
             record.state is State.STOPPING,
             said,
             (record.job.terms or NO_TERMS).transient_exit_codes,
-            self.grace_s(record.job_id),
             record.given_since,
-            min(share.memory_gb for share in record.occupies.shares),
         )
 
     # -- reports ----------------------------------------------------------------------
@@ -200,10 +201,12 @@ class Observer:
     ) -> Iterator[Event]:
         """Tell what a job said, if it changes what is believed, or if it was its last word."""
         heard = self._heard(key)
-        if progress is None or progress.at == heard.progress_at or progress.samples_done is None:
+        if progress is None or progress.samples_done is None:
+            return
+        if progress.at == heard.progress_at and progress.samples_done == heard.done:
             return
         if at_end or heard.progress_at < 0 or self._news(record, progress, heard, now):
-            heard.progress_at, heard.told_s = progress.at, now
+            heard.progress_at, heard.told_s, heard.done = progress.at, now, progress.samples_done
             yield ProgressReported(
                 now,
                 key.job_id,
@@ -213,9 +216,10 @@ class Observer:
                 progress.samples_total,
                 key.attempt,
             )
-        if progress.samples_saved is not None and progress.samples_saved > heard.saved:
-            heard.saved = progress.samples_saved
-            yield CheckpointWritten(now, key.job_id, progress.samples_saved, key.attempt)
+        saved = -1.0 if progress.samples_saved is None else min(progress.samples_saved, progress.samples_done)
+        if saved > heard.saved:
+            heard.saved = saved
+            yield CheckpointWritten(now, key.job_id, saved, key.attempt)
 
     def _news(self, record: Record, said: Progress, heard: Heard, now: float) -> bool:
         """Whether a report differs from what is believed, or nothing was told for long."""
@@ -235,7 +239,5 @@ def _lost(key: RunKey, node: str, now: float) -> Event:
 
 def _all_done(record: Record, progress: Progress) -> bool:
     """Whether a job did all samples that it was to do."""
-    total = progress.samples_total
-    if total is None and (record.length is None or record.length.known):
-        total = record.total
+    total = progress.samples_total if may_tell_total(record) else record.total
     return total is not None and progress.samples_done is not None and progress.samples_done >= total

@@ -8,6 +8,7 @@ from math import isfinite
 from typing import Any
 
 from trainyard.core.yard import Yard
+from trainyard.model.spoken import spelled
 from trainyard.model.terms import NO_TERMS
 from trainyard.state.lifecycle import TERMINAL, WITH_PROCESSES, State
 from trainyard.state.record import Record
@@ -63,7 +64,7 @@ def job_view(yard: Yard, record: Record, info: Info, now: float) -> View:
         "gpu_s": record.attained_gpu_s(now),
         "exit_code": info.exit_code,
         "exit_signal": info.exit_signal,
-        "reason": text,
+        "reason": spelled(text, now),
         "reason_code": code,
         "retries": terms.retries,
         "retries_used": min(0 if trouble is None else trouble.counted, terms.retries),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from trainyard.model.spoken import moment
 from trainyard.model.terms import When
 from trainyard.state.lifecycle import State
 
@@ -21,6 +22,11 @@ class Trouble:
     reached: float = -1.0  # most samples that were saved when it ended by itself
     until_s: float = 0.0  # it is not started before
     again_s: float = 0.0  # when a user had it tried again
+    saved_s: float = 0.0  # when it last saved its work, as far as is known
+    tried_s: float = 0.0  # when the first of its failed starts was
+    tried: list[str] = field(default_factory=list)  # nodes of these
+    speeds: list[float] = field(default_factory=list)  # samples/s that were measured, the fastest
+    speeds_run: int = -1  # number of the run that had them
     unmet: dict[str, When] = field(default_factory=dict)  # jobs that have to end first, and how
     unfit: str = ""  # why it would find no place even alone in the cluster as it is
     code: str = ""  # the latest reason, a stable word
@@ -30,11 +36,18 @@ class Trouble:
 
     def copy(self) -> Trouble:
         """Return an independent copy."""
-        return replace(self, unmet=self.unmet.copy(), on=None if self.on is None else self.on.copy())
+        on = None if self.on is None else self.on.copy()
+        return replace(
+            self, unmet=self.unmet.copy(), on=on, tried=self.tried.copy(), speeds=self.speeds.copy()
+        )
 
     def patience(self, many_unsaved: int) -> float:
         """How many times as long as usual it may take to stop: it saved nothing too often."""
         return 1.0 if self.unsaved < many_unsaved else 2.0 ** min(self.unsaved - many_unsaved + 1, 10)
+
+    def last_saved(self) -> str:
+        """Say where it goes on: a moment, or its start."""
+        return moment(self.saved_s) if self.saved_s else "the start"
 
     def blame(self, code: str, text: str) -> None:
         """Say why it is not running."""

@@ -23,10 +23,11 @@ from trainyard.core.events import (
 from trainyard.core.handlers.moot import MootError, Table
 from trainyard.core.progress import keep, lose, roll_back
 from trainyard.core.real.changes import changed_job
+from trainyard.core.real.claims import believed, doubts, note_speed
 from trainyard.core.real.ends import ENDS, forgive
 from trainyard.core.real.fitting import look_at
 from trainyard.core.real.leaving import cancel, failed, gone, gone_from, wind_up
-from trainyard.core.real.over import met
+from trainyard.core.real.over import ended, met
 from trainyard.core.real.parking import await_others, hold, release
 from trainyard.core.works import Works
 from trainyard.errors import TrainyardError
@@ -75,9 +76,9 @@ def _submitted(yard: Works, event: JobSubmitted, now: float) -> None:
     yard.timers.arm(record)
     for first, when in terms.after.items():
         if first in over and not met(when, over[first].state):
-            state = over[first].state.value
-            record.troubles().blame("dependency", f"{first} is {state}")
-            yard.finish(now, record, S.CANCELLED, f"job {first} is {state}")
+            how = ended(over[first].state)
+            record.troubles().blame("dependency", f"{first} {how}")
+            yard.finish(now, record, S.CANCELLED, f"job {first} {how}")
             return
     await_others(yard, record, now)
     if terms.hold:
@@ -123,6 +124,7 @@ def _failed(yard: Works, event: JobFailed, now: float) -> None:
 def _stopped(yard: Works, event: JobStopped, now: float) -> None:
     record = _run_of(yard, event, S.STOPPING, S.KILLING)
     trouble = record.trouble
+    settled = trouble is not None and trouble.ending not in (None, S.WAITING)  # what becomes of it, and why
     if record.state is S.STOPPING and event.saved:
         keep(record)
     elif record.state is S.STOPPING:
@@ -132,10 +134,13 @@ def _stopped(yard: Works, event: JobStopped, now: float) -> None:
         trouble = record.troubles()
         trouble.unsaved += 1
         if trouble.ending not in TERMINAL:  # else why it had to stop is the reason
-            trouble.blame("not_saved", event.text or "it stopped without a checkpoint")
+            why = event.text or "it stopped without a checkpoint"
+            trouble.blame("not_saved", f"{why}; back to {trouble.last_saved()}")
     elif trouble is not None:
         trouble.unsaved = 0
-    if event.saved and event.code and (trouble is None or trouble.ending in (None, S.WAITING)):
+    if event.saved and event.code == "saved":
+        record.troubles().saved_s = now
+    if event.saved and event.code and not settled:
         record.troubles().blame(event.code, event.text)
     if record.state is S.STOPPING and record.row >= 0 and (trouble is None or trouble.ending is None):
         yard.stopped(now, [record])
@@ -232,6 +237,8 @@ def _reporter(yard: Works, event: ProgressReported | CheckpointWritten) -> Recor
         raise MootError(f"job {event.job_id} never ran")
     if not 0 <= event.samples_done < inf:
         raise MootError(f"{event.samples_done} samples cannot be done")
+    if why := doubts(record, max(yard.now_s, event.time_s), event.samples_done):
+        raise MootError(why)
     return record
 
 
@@ -239,12 +246,16 @@ def _progress(yard: Works, event: ProgressReported, now: float) -> None:
     record = _reporter(yard, event)
     if event.time_s < record.reported_s:
         raise MootError(f"job {event.job_id} reported later already")
-    yard.take_report(record, event)
+    note_speed(record, now, event.samples_done)
+    yard.take_report(record, believed(record, event))
 
 
 def _saved(yard: Works, event: CheckpointWritten, now: float) -> None:
     record = _reporter(yard, event)
+    before = record.saved
     yard.take_checkpoint(record, event)
+    if record.job.terms is not None and record.saved < before:
+        record.troubles().saved_s = now
 
 
 HANDLERS: Table = {

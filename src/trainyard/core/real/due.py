@@ -7,6 +7,7 @@ from trainyard.core.real.nodes import turn
 from trainyard.core.real.parking import unpark
 from trainyard.core.real.timers import limit_at, waits_until
 from trainyard.core.works import Works
+from trainyard.model.spoken import span
 from trainyard.model.terms import NO_TERMS
 from trainyard.state.lifecycle import State
 from trainyard.state.record import Record
@@ -32,10 +33,10 @@ def _look(yard: Works, record: Record, now: float) -> None:
     if record.state is State.RUNNING and now < limit_at(record):
         yard.timers.limit(record)  # what is added up in another way may be due a little later
     elif record.state is State.RUNNING:
-        record.troubles().blame("time_limit", f"it has run for {terms.time_limit_s:g} s")
+        record.troubles().blame("time_limit", span(terms.time_limit_s))
         wind_up(yard, record, now, State.FAILED, "its time limit is reached", "stop")
     elif record.first_start_s is None and now >= waits_until(record) and not ending:
-        record.troubles().blame("max_wait", f"not started in {terms.max_wait_s:g} s")
-        yard.finish(now, record, State.FAILED, f"not started in {terms.max_wait_s:g} s")
+        record.troubles().blame("max_wait", f"not started in {span(terms.max_wait_s)}")
+        yard.finish(now, record, State.FAILED, f"not started in {span(terms.max_wait_s)}")
     else:
         unpark(yard, record, now)

@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Final
 
 from trainyard.model.rules import Rules
+from trainyard.model.spoken import span
 from trainyard.model.terms import NO_TERMS, Terms
 from trainyard.state.lifecycle import State
 from trainyard.state.record import Record
@@ -85,20 +86,32 @@ def judge(record: Record, kind: str, now: float, rules: Rules) -> State:
         if trouble.counted > terms.retries:
             return State.FAILED
     elif then is Then.START:
-        trouble.failed_starts += 1
+        _note_try(record, now)
         if trouble.failed_starts >= rules.most_starts:
             return State.FAILED
     elif record.job.terms is None:
         return State.WAITING
     elif _idles(record, now) >= rules.most_idle:
         trouble.blame(
-            "no_progress", f"{trouble.idle} restarts without new progress; last: {trouble.text or kind}"
+            "no_progress", f"{trouble.idle} restarts, none got past {trouble.last_saved()}; last: {kind}"
         )
         return State.HELD
     if then is not Then.AGAIN:
         count = trouble.counted + trouble.failed_starts - 1
         trouble.until_s = now + min(rules.back_off_s * 2.0 ** min(count, 10), rules.most_back_off_s)
     return State.WAITING
+
+
+def _note_try(record: Record, now: float) -> None:
+    """Count a failed start; say how often and where it was tried."""
+    trouble, held = record.troubles(), record.occupies
+    if not trouble.failed_starts:
+        trouble.tried_s, trouble.tried = now, []
+    trouble.failed_starts += 1
+    trouble.tried += [s.node for s in held.shares if s.node not in trouble.tried] if held is not None else []
+    nodes = f"{len(trouble.tried)} node{'s' if len(trouble.tried) != 1 else ''}"
+    if trouble.failed_starts > 1:
+        trouble.text += f" ({trouble.failed_starts} tries on {nodes} in {span(now - trouble.tried_s)})"
 
 
 def _idles(record: Record, now: float) -> int:

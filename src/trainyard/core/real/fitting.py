@@ -10,6 +10,7 @@ from dataclasses import replace
 from trainyard.core.real.parking import park, unpark
 from trainyard.core.works import Works
 from trainyard.files.job_check import JobCheck
+from trainyard.model.spoken import moment
 from trainyard.state.lifecycle import TERMINAL, State
 from trainyard.state.record import Record
 
@@ -24,9 +25,10 @@ def look_at(yard: Works, record: Record, now: float) -> None:
     """Park a job that fits nowhere, or let it be planned again; who runs has its place."""
     if record.state is State.RUNNING or record.state in TERMINAL:
         return
-    why = _why(yard, record)
-    if why or (record.trouble is not None and record.trouble.unfit):
-        record.troubles().unfit = why
+    why, before = _why(yard, record), "" if record.trouble is None else record.trouble.unfit
+    if why or before:
+        if not why or not before.startswith(f"{why} since "):
+            record.troubles().unfit = f"{why} since {moment(now)}" if why else ""
         if why:
             park(yard, record, now)
         else:

@@ -10,6 +10,8 @@ from trainyard.core.real.ends import judge
 from trainyard.core.real.parking import park, unpark
 from trainyard.core.real.shunning import shun
 from trainyard.core.works import Works
+from trainyard.model.spoken import moment, option, span
+from trainyard.model.terms import NO_TERMS
 from trainyard.state.lifecycle import State
 from trainyard.state.record import Record
 
@@ -49,6 +51,8 @@ def gone(yard: Works, record: Record, now: float, cause: str = "its processes ar
     """Nothing is left of a run."""
     trouble = record.troubles()
     ending, trouble.ending = trouble.ending, None
+    if trouble.code == "time_limit":
+        trouble.text = _out_of_time(record)
     if ending is not None and ending not in (S.WAITING, S.HELD):
         yard.finish(now, record, ending, cause if not trouble.text else trouble.text)
         return
@@ -63,6 +67,14 @@ def gone(yard: Works, record: Record, now: float, cause: str = "its processes ar
         unpark(yard, record, now)
     if opened or yard.pending:
         yard.go_on(now)
+
+
+def _out_of_time(record: Record) -> str:
+    """Say how long it could run, what it saved, and how it can go on."""
+    limit_s, saved_s = (record.job.terms or NO_TERMS).time_limit_s, record.troubles().saved_s
+    saved = f"saved at {moment(saved_s)}" if saved_s else "it reported no checkpoint"
+    more = f"`trainyard retry {record.job_id} --time-limit {option(2 * limit_s)}` goes on"
+    return f"{span(limit_s)}; {saved}; {more}"
 
 
 def gone_from(yard: Works, record: Record, node: str, now: float) -> None:

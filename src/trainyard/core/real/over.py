@@ -42,6 +42,11 @@ class Over:
             self.wanted = True
 
 
+def ended(state: State) -> str:
+    """Say how a job ended that others waited for."""
+    return "is done" if state is State.DONE else "failed" if state is State.FAILED else "was cancelled"
+
+
 def met(when: When, state: State) -> bool:
     """Whether a job ended as another one wants it."""
     return when == "any" or (state is State.DONE) == (when == "ok")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainyard.core.real.over import met
+from trainyard.core.real.over import ended, met
 from trainyard.core.works import Works
 from trainyard.model.terms import NO_TERMS
 from trainyard.state.lifecycle import State
@@ -78,5 +78,5 @@ def _tell(yard: Works, record: Record, now: float) -> None:
             if met(when, record.state):
                 unpark(yard, after, now)
             else:
-                after.trouble.blame("dependency", f"{record.job_id} is {record.state.value}")
-                yard.finish(now, after, State.CANCELLED, f"job {record.job_id} is {record.state.value}")
+                after.trouble.blame("dependency", f"{record.job_id} {ended(record.state)}")
+                yard.finish(now, after, State.CANCELLED, f"job {record.job_id} {ended(record.state)}")

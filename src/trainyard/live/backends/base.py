@@ -92,6 +92,8 @@ class Exit:
     signal: int | None
     at: float  # wall clock of its node
     last_line: str = ""
+    launches: bool = False  # it is no worker but started them (torchrun), and says nothing of their ends
+    hint: str = ""  # where programs were looked for, if it found none
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +104,12 @@ class Ended:
     first: Exit | None = None  # who ended badly first
     started: bool = True
     why: str = ""  # it could not be started
+    hint: str = ""  # where programs were looked for
     final: bool = False  # ... and trying again would not help
     out_of_memory: bool = False
+    memory_gb: tuple[float, float] | None = None  # the most that it used, and what it had, if that is known
     grace_over: bool = False  # it did not stop in time
+    grace_s: float = 0.0  # ... which was this
     stop_asked: bool = False  # its processes were told to stop before they ended
     lost: bool = False  # whoever could have said how it ended is gone
 
@@ -116,6 +121,7 @@ class Seen:
     state: MemberState
     ended: Ended | None = None  # if it exited
     workers_over: bool = False  # it runs, but only servers are left of it, or it never had others
+    first: Exit | None = None  # it runs, but one of its processes ended badly
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import time
 
@@ -57,7 +58,7 @@ def test_what_is_started_again_and_again_starts_once(bench):
         bench.start(run)
     ready(bench)
     bench.start(run)
-    for shim in bench.backend._shims[:-1]:
+    for shim in list(bench.backend._shims):
         until(lambda shim=shim: shim.poll() is not None or is_alive(shim.pid))
     bench.stop()
     assert codes(bench.ended()) == {("worker", 0): (75, None)}
@@ -71,7 +72,7 @@ def test_of_two_shims_at_once_one_gives_up(bench):
     for _ in range(5):
         bench.backend._spawn(bench.directory())
     ready(bench)
-    until(lambda: sum(shim.poll() is None for shim in bench.backend._shims) == 1)
+    until(lambda: sum(shim.poll() is None for shim in list(bench.backend._shims)) == 1)
     assert len(bench.file("pids").read_text().split()) == 1
 
 
@@ -80,7 +81,7 @@ def test_a_shim_that_finds_the_lock_taken_starts_nothing(bench):
     directory.mkdir(parents=True)
     held = take_lock(str(directory / "lock"))
     bench.start(run_of("echo hi"))
-    for shim in bench.backend._shims:
+    for shim in list(bench.backend._shims):
         assert shim.wait(60) == 0
     assert not (directory / "begun").exists()
     os.close(held)
@@ -359,3 +360,13 @@ def test_nothing_is_left_when_a_test_is_over(bench):
     bench.ended()
     assert left_of(bench.layout.prefix) == []
     assert time.monotonic() - before < 60
+
+
+def test_a_shim_whose_directory_is_deleted_ends_with_its_workers(bench):
+    bench.start(run_of(f"echo $$ > $C/worker; {PATIENT}"))
+    bench.started()
+    worker, (shim,) = pid_in(bench.file("worker")), bench.backend._shims
+    shutil.rmtree(bench.layout.job("1"))
+    os.kill(worker, signal.SIGKILL)
+    assert shim.wait(60) == 1
+    bench.backend._marked.clear()

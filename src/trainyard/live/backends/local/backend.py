@@ -71,7 +71,7 @@ class LocalBackend:
         self._epoch, self._at = epoch, at
         self._offsets = offsets or {}
         self._places: dict[RunKey | MemberKey, str] = {}
-        self._progress: dict[RunKey, tuple[int, Progress | None]] = {}
+        self._progress: dict[RunKey, tuple[tuple[int, ...], Progress | None]] = {}
         self._shims: list[subprocess.Popen[bytes]] = []
         self._pool = ThreadPoolExecutor(4, thread_name_prefix="local")
         self._marked: dict[RunKey, list[MemberKey]] = {}
@@ -247,17 +247,16 @@ class LocalBackend:
     def _spawn(self, directory: Path) -> None:
         """Start a shim in a session of its own; if there is one it gives up by itself."""
         with open(directory / "shim.log", "ab") as log:
-            self._shims.append(
-                subprocess.Popen(
-                    [sys.executable, "-I", "-S", str(self._shim), str(directory)],
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    start_new_session=True,
-                    cwd="/",
-                    env={"LANG": "C.UTF-8", "PATH": os.defpath},
-                )
+            shim = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(self._shim), str(directory)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                cwd="/",
+                env={"LANG": "C.UTF-8", "PATH": os.defpath},
             )
+        self._shims.append(shim)
 
     def _leave_marker(self, key: RunKey, name: str, content: object) -> None:
         self._check_epoch()
@@ -329,7 +328,8 @@ class LocalBackend:
             # What it says of itself is read after how it ended: so its last words are never missed.
             for key in self._marked.get(run, ()):  # it may be forgotten meanwhile
                 members[key] = seen(self._place(key))
-            if (said := self._said(run)) is not None:
+            over = any(members[key].ended for key in self._marked.get(run, ()) if key in members)
+            if (said := self._said(run, over)) is not None:
                 progress[run] = said
         return Observation(members, progress)
 
@@ -339,15 +339,15 @@ class LocalBackend:
             with contextlib.suppress(ValueError):
                 self._shims.remove(shim)
 
-    def _said(self, run: RunKey) -> Progress | None:
-        """What a job said last; its file is read again only if it changed."""
+    def _said(self, run: RunKey, over: bool) -> Progress | None:
+        """What a job said last; until it is over its file is read again only if it seems to have changed."""
         path = self._place(run)
         try:
-            changed = os.stat(path).st_mtime_ns
+            about = os.stat(path)
         except OSError:
             return None
-        known = self._progress.get(run)
-        if known is None or known[0] != changed:
+        known, changed = self._progress.get(run), (about.st_mtime_ns, about.st_ino, about.st_size)
+        if over or known is None or known[0] != changed:
             known = self._progress[run] = changed, progress_of(Path(path))
         return known[1]
 

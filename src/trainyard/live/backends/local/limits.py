@@ -5,6 +5,7 @@ Version 1 is what this was tried with; version 2 was only tried against a tree o
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections import Counter
 from collections.abc import Iterable
@@ -34,9 +35,14 @@ class Limits:
     def __str__(self) -> str:
         if self.way == "affinity":
             return "CPUs by affinity only, memory is not limited (no cgroup can be made here)"
-        lacks = f"; without {', '.join(self.missing)}" if self.missing else ""
-        untried = " (version 2 is not tried on a real system)" if self.way == "cgroup v2" else ""
-        return f"CPUs and memory by {self.way}{untried}{lacks}"
+        lacks = f" (no cgroup can be made for {', '.join(self.missing)})" if self.missing else ""
+        if self.way == "cgroup v2":
+            return "CPUs and memory by cgroup v2 (version 2 is not tried on a real system)"
+        if "cpu" not in self.parents:
+            return f"memory by cgroup v1; CPUs are not limited{lacks}"
+        if "memory" not in self.parents:
+            return f"CPUs by cgroup v1; memory is not limited{lacks}"
+        return f"CPUs and memory by cgroup v1{lacks}"
 
     def groups(self, title: str) -> dict[str, Path]:
         """The groups of one member."""
@@ -73,10 +79,11 @@ def _allows(parent: Path) -> bool:
     """Whether a group can be made below this one."""
     trial = parent / f"trainyard.trial.{os.getpid()}"
     try:
-        trial.mkdir()
-        trial.rmdir()
+        trial.mkdir(exist_ok=True)
     except OSError:
         return False
+    with contextlib.suppress(OSError):
+        trial.rmdir()  # another thread that asks the same may have done so
     return True
 
 
@@ -86,14 +93,26 @@ def _version_2(parent: Path) -> Limits:
         there = (parent / "cgroup.controllers").read_text(encoding="ascii").split()
         if not set(V2_NEEDED) <= set(there):
             return Limits("affinity")
-        leaf = parent / "trainyard.controller"
-        leaf.mkdir(exist_ok=True)
-        (leaf / "cgroup.procs").write_text(str(os.getpid()), encoding="ascii")
         wanted = " ".join(f"+{name}" for name in (*V2_NEEDED, "pids") if name in there)
-        (parent / "cgroup.subtree_control").write_text(wanted, encoding="ascii")
+        if _delegates(parent, wanted):
+            return Limits("cgroup v2", {"all": parent})
     except OSError:
-        return Limits("affinity")
-    return Limits("cgroup v2", {"all": parent})
+        pass
+    return Limits("affinity")
+
+
+def _delegates(parent: Path, wanted: str) -> bool:
+    """Make room for groups below one's own; if that cannot be, leave everything as it was."""
+    leaf, me = parent / "trainyard.controller", str(os.getpid())
+    leaf.mkdir(exist_ok=True)
+    (leaf / "cgroup.procs").write_text(me, encoding="ascii")
+    try:
+        (parent / "cgroup.subtree_control").write_text(wanted, encoding="ascii")
+    except OSError:  # others are in the group, too
+        (parent / "cgroup.procs").write_text(me, encoding="ascii")
+        leaf.rmdir()
+        return False
+    return True
 
 
 def shares_record(limits: Limits, shares: Shares, in_use: Iterable[list[int]]) -> dict[str, Any]:

@@ -7,8 +7,10 @@ import fcntl
 import json
 import os
 import signal
+import stat
 import struct
 from collections.abc import Collection
+from math import inf, isfinite
 from os.path import exists
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,9 @@ from trainyard.live.backends.base import Ended, Exit, MemberState, Progress, See
 from trainyard.live.backends.local.layout import read_json
 
 FLOCK = "hhqqi4x"
+GB = 10**9
 MOST_PROGRESS = 65536  # bytes
+COUNTED = ("samples_done", "samples_total", "samples_per_s", "samples_saved")
 GONE_FOR_GOOD = (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ENOEXEC, errno.ENAMETOOLONG, errno.ELOOP)
 
 
@@ -51,47 +55,65 @@ def seen(directory: str) -> Seen:
         return Seen(MemberState.LOST if begun else MemberState.ABSENT)
     if not exists(f"{directory}/shim.json"):
         return Seen(MemberState.PENDING)
-    return Seen(MemberState.RUNNING, workers_over=exists(f"{directory}/workers.json"))
+    first = read_json(Path(directory, "first.json")) if exists(f"{directory}/first.json") else None
+    over = exists(f"{directory}/workers.json")
+    return Seen(MemberState.RUNNING, workers_over=over, first=_exit(first) if first else None)
 
 
 def ended_of(report: dict[str, Any]) -> Ended:
     """Read the report of a shim."""
-    error, first = report.get("error"), report.get("first")
+    error, first, memory = report.get("error") or {}, report.get("first"), report.get("memory", ())
+    asked_for = error.get("step") in ("program", "directory")
     return Ended(
         tuple(_exit(end) for end in report["processes"] if end is not None),
         None if first is None else _exit(first),
         report["started"],
-        "" if error is None else f"{error['what']}: {error['why']}",
-        error is not None and error["errno"] in GONE_FOR_GOOD,
-        report["oom_kills"] > 0,
-        report.get("grace_over", False),
-        report.get("stop_asked", False),
-        report.get("lost", False),
+        why=f"{error['what']}: {error['why']}" if error else "",
+        hint=error.get("hint", ""),
+        final=asked_for and error["errno"] in GONE_FOR_GOOD,
+        out_of_memory=report["oom_kills"] > 0,
+        memory_gb=(memory[0] / GB, memory[1] / GB) if len(memory) == 2 else None,
+        grace_over=report.get("grace_over", False),
+        grace_s=report.get("grace_s", 0.0),
+        stop_asked=report.get("stop_asked", False),
+        lost=report.get("lost", False),
     )
 
 
 def _exit(end: dict[str, Any]) -> Exit:
-    return Exit(end["rank"], end["role"], end["code"], end["signal"], end["at"], end.get("last_line", ""))
+    last_line, launches = end.get("last_line", ""), end.get("launches", False)
+    ended = end["rank"], end["role"], end["code"], end["signal"], end["at"]
+    return Exit(*ended, last_line, launches, end.get("hint", ""))
 
 
 def progress_of(path: Path) -> Progress | None:
-    """Read what a job says of itself; None if that is nothing that can be understood."""
+    """Read what a job says of itself; None if that is nothing that can be understood, whatever lies there."""
     try:
-        with open(path, "rb") as file:
+        # Whoever opens a pipe would wait for somebody to write.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(descriptor, "rb") as file:
+            about = os.fstat(descriptor)
+            if not stat.S_ISREG(about.st_mode) or about.st_size > MOST_PROGRESS:
+                return None
             said = json.loads(file.read(MOST_PROGRESS))
-            at = os.fstat(file.fileno()).st_mtime
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(said, dict):
         return None
-    names = ("samples_done", "samples_total", "samples_per_s", "samples_saved", "loss")
-    numbers = {name: _number(said.get(name)) for name in names}
-    return Progress(at, finished=said.get("finished") is True, **numbers)
+    numbers = {name: _number(said.get(name), 0.0) for name in COUNTED}
+    loss = _number(said.get("loss"), -inf)
+    return Progress(about.st_mtime, finished=said.get("finished") is True, loss=loss, **numbers)
 
 
-def _number(value: object) -> float | None:
+def _number(value: object, least: float) -> float | None:
     """A number as jobs may write it; anything else says nothing."""
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if isfinite(number) and number >= least else None
 
 
 class Leftovers:

@@ -68,6 +68,7 @@ def _processes(
         {
             "rank": rank,
             "role": role,
+            "launches": role == "worker" and launches_itself(argv),
             "argv": argv,
             "env": base | own | mark,
             "cwd": run.spec["workdir"],

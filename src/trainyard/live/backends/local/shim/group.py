@@ -21,9 +21,10 @@ class Group:
             os.makedirs(path, exist_ok=True)
 
     def enter(self) -> None:
-        """Put the calling process into the groups."""
+        """Put the calling process into the groups; OSError if it would run without limits."""
         for path in self.paths.values():
-            _put(f"{path}/cgroup.procs", "0")
+            with open(f"{path}/cgroup.procs", "w", encoding="ascii") as file:
+                file.write("0")
 
     def share(self, cpus: float | None, memory_bytes: int | None) -> None:
         """Set how much of the machine all processes together get."""
@@ -48,10 +49,19 @@ class Group:
                     return int(number)
         return 0
 
+    def memory(self) -> list[int]:
+        """Return the most bytes that were in use, and the limit; nothing where that is not known."""
+        v1, v2 = ("memory.max_usage_in_bytes", "memory.limit_in_bytes"), ("memory.peak", "memory.max")
+        for name, files in (("memory", v1), ("all", v2)):
+            if name in self.paths:
+                found = [_lines(f"{self.paths[name]}/{file}") for file in files]
+                return [int(lines[0]) for lines in found if lines and lines[0].isdigit()]
+        return []
+
     def processes(self) -> list[int]:
-        """Return all processes in the groups."""
+        """Return all processes in the groups; those that cannot be seen from here are shown as 0."""
         pids = {int(line) for path in self.paths.values() for line in _lines(f"{path}/cgroup.procs")}
-        return sorted(pids)
+        return sorted(pids - {0})
 
     def remove(self) -> None:
         """Take the groups away; they are empty."""

@@ -14,6 +14,7 @@ of Trainyard does not disturb what runs. All it knows stands in its directory:
     shares.json  CPUs and memory, if they are not as in run.json any more
     wake         a pipe: a byte in it says that there is a new marker
     shim.json    written when all processes are started
+    first.json   written when the first process ended badly: how
     workers.json written when all workers are over, but servers still run
     exit.json    written at the very end, when nothing of the run is left; then nothing ever starts here again
 """
@@ -55,6 +56,8 @@ def main(directory: str) -> int:
         LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         report = Shim(run).run()
     while not wrote("exit.json", report):  # however long it takes: nobody else knows how this ended
+        if not os.stat(".").st_nlink:
+            return 1  # somebody deleted the directory, so nobody will ever ask
         time.sleep(AGAIN_S)
     notify(run)
     return 0
@@ -73,6 +76,7 @@ class Shim:
         self.error: dict[str, Any] | None = None  # why a process could not be started
         self.kill_at: float | None = None  # when patience ends
         self.stop_asked = self.grace_over = self.killed = False
+        self.grace_s = 0.0  # that it has to stop
         self.ending = bool(run["alone"])  # with all workers here, servers need not wait for others
         self.unwritten: dict[str, Any] = {}  # files that are still to be written
         self.first: dict[str, Any] | None = None  # the worker that ended badly first
@@ -87,18 +91,19 @@ class Shim:
         """Start everything, wait for its end and clear up; return how it ended."""
         self._share()
         self._start()
-        pids = [process.pid for process in self.processes]
-        self._say("shim.json", {"pid": os.getpid(), "pids": pids, "at": time.time()})
+        if self.error is None:
+            pids = [process.pid for process in self.processes]
+            self._say("shim.json", {"pid": os.getpid(), "pids": pids, "at": time.time()})
         if not any(process.works for process in self.processes):
-            self._say("workers.json", self._report(0))
+            self._say("workers.json", self._report())
         self._look()
         while any(process.end is None for process in self.processes):
             self._wait()
-        oom_kills = self.group.oom_kills()
+        memory = {"oom_kills": self.group.oom_kills(), "memory": self.group.memory()}
         self._clear_up()
         for process in self.processes:
             self._read(process)
-        return self._report(oom_kills)
+        return self._report() | memory
 
     def _say(self, name: str, content: dict[str, Any]) -> None:
         """Write a file for the controller, later if there is no room now."""
@@ -108,15 +113,16 @@ class Shim:
         self.unwritten.pop(name, None)
         notify(self.spec)
 
-    def _report(self, oom_kills: int) -> dict[str, Any]:
+    def _report(self) -> dict[str, Any]:
         return {
             "started": self.error is None,
             "processes": [process.end for process in self.processes],
             "first": self.first,
             "error": self.error,
-            "oom_kills": oom_kills,
+            "oom_kills": 0,
             "stop_asked": self.stop_asked,
             "grace_over": self.grace_over,
+            "grace_s": self.grace_s,
             "killed": self.killed,
             "at": time.time(),
         }
@@ -126,7 +132,11 @@ class Shim:
     def _start(self) -> None:
         for spec in self.spec["processes"]:
             if self.error is None:
-                self._fork(spec)
+                try:
+                    self._fork(spec)
+                except OSError as error:  # too many processes or files: later there may be room
+                    self.error = {"step": "fork", "what": "a process cannot be started"}
+                    self.error |= {"why": error.strerror, "errno": error.errno}
         if self.error is not None:
             self._signal(signal.SIGKILL)
 
@@ -147,7 +157,7 @@ class Shim:
         process = Process(spec, pid, output, log)
         self.processes.append(process)
         if trouble:
-            self.error = {"rank": spec["rank"], "role": spec["role"], **json.loads(trouble)}
+            self.error = json.loads(trouble)
 
     # -- waiting ----------------------------------------------------------------------
 
@@ -211,7 +221,8 @@ class Shim:
         counts = process.works or not (self.ending and self._workers_over())
         if not fine and self.first is None and counts:
             self._read(process)
-            self.first = {**end, "last_line": process.log.last_line()}
+            self.first = process.ended_first()
+            self._say("first.json", self.first)
             if self.kill_at is None:
                 self._signal(signal.SIGTERM)
                 self.kill_at = time.monotonic() + self.spec["kill_s"]
@@ -219,7 +230,7 @@ class Shim:
             if self.ending or self.first is not None:
                 self._end_servers()
             elif process.works:
-                self._say("workers.json", self._report(0))
+                self._say("workers.json", self._report())
 
     def _workers_over(self) -> bool:
         return all(process.end is not None for process in self.processes if process.works)
@@ -237,7 +248,8 @@ class Shim:
         if not self.stop_asked and not self.killed and (told := read_json("stop")) is not None:
             self.stop_asked = True
             self._signal(signal.SIGTERM, workers_only=True)
-            self.kill_at = time.monotonic() + float(told["grace_s"])
+            self.grace_s = float(told["grace_s"])
+            self.kill_at = time.monotonic() + self.grace_s
         if not self.ending and os.path.exists("end"):
             self.ending = True
             if self._workers_over():

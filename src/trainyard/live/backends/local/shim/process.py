@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import json
 import os
 import signal
@@ -15,6 +16,7 @@ from .log import Log
 
 PR_SET_PDEATHSIG = 1
 CANNOT_START = 127
+NOT_FOUND = (126, 127)  # what shells exit with if there is no such program
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -42,7 +44,14 @@ class Process:
             "code": None if died else os.WEXITSTATUS(status),
             "signal": os.WTERMSIG(status) if died else None,
             "at": time.time(),
+            "launches": self.spec.get("launches", False),
         }
+
+    def ended_first(self) -> dict[str, Any]:
+        """Return how it ended, for people: its end is that of the run."""
+        assert self.end is not None
+        hint = {"hint": path_hint(self.spec)} if self.end["code"] in NOT_FOUND else {}
+        return {**self.end, "last_line": self.log.last_line(), **hint}
 
 
 def become(
@@ -55,7 +64,7 @@ def become(
     cpu_set: list[int] | None,
 ) -> None:
     """In the new process: enter its limits and become the job's program."""
-    where = spec["argv"][0]
+    step = "limits"
     try:
         os.setsid()
         os.set_inheritable(alive, True)
@@ -71,15 +80,31 @@ def become(
         null = os.open(os.devnull, os.O_RDONLY)
         for theirs, ours in ((null, 0), (output, 1), (output, 2)):
             os.dup2(theirs, ours)
-        where = spec["cwd"]
-        os.chdir(where)
-        where = spec["argv"][0]
+        step = "directory"
+        os.chdir(spec["cwd"])
+        step = "program"
         os.execvpe(spec["argv"][0], spec["argv"], spec["env"])
     except BaseException as error:
-        code = error.errno if isinstance(error, OSError) else None
-        said = {"what": where, "why": os.strerror(code) if code else repr(error), "errno": code}
-        os.write(says, json.dumps(said).encode())
+        os.write(says, json.dumps(_trouble(step, spec, error)).encode())
     os._exit(CANNOT_START)
+
+
+def _trouble(step: str, spec: dict[str, Any], error: BaseException) -> dict[str, Any]:
+    """Say why a process did not become the job's program."""
+    code = error.errno if isinstance(error, OSError) else None
+    why, hint = os.strerror(code) if code else repr(error), ""
+    what = {"program": spec["argv"][0], "directory": spec["cwd"]}.get(step, step)
+    if step == "program" and code == errno.ENOENT:
+        if os.path.exists(what):
+            why = "the interpreter that its first line names is not there"
+        else:
+            why, hint = "not found", path_hint(spec)
+    return {"step": step, "what": what, "why": why, "errno": code, "hint": hint}
+
+
+def path_hint(spec: dict[str, Any]) -> str:
+    """Say where programs were looked for."""
+    return f"PATH={spec['env'].get('PATH', '')}"
 
 
 def descendants(root: int) -> list[int]:
