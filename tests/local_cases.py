@@ -24,6 +24,7 @@ KEY = RunKey("1", 1)
 UNLIMITED = Shares(0.0, 0.0)
 SHORT = {"$C": "$TRAINYARD_CHECKPOINT_DIR", "LOOP": "while :; do sleep 0.02; done"}  # in texts for the shell
 NO_GROUPS = Limits("affinity")
+PLAIN, GROUPS = "without cgroups", "with cgroups"
 STORE = f"{os.getpid():08x}"  # its first letters name everything that runs
 
 
@@ -117,6 +118,18 @@ class Bench:
     def _gone(self, key):
         self.kill(key)
         return all(seen.state is MemberState.EXITED for seen in self.look([key]).members.values())
+
+
+def benches(*ways):
+    """Make a fixture: a backend with or without cgroups, or one after the other."""
+
+    @pytest.fixture(params=ways)
+    def made(tmp_path, request):
+        bench = Bench(tmp_path, groups_or_skip() if request.param == GROUPS else NO_GROUPS)
+        yield bench
+        bench.close()
+
+    return made
 
 
 def left_of(prefix):

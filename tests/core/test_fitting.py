@@ -15,6 +15,7 @@ from trainyard.core.events import (
     JobReleased,
     JobRetried,
     JobSubmitted,
+    NodeDrained,
     NodeFailed,
     NodeJoined,
     NodeLeft,
@@ -31,7 +32,16 @@ LACKS = ("unschedulable", "needs 8 GPUs; the cluster has 4")
 
 
 def reason(r, job_id="a"):
-    return r.yard.find(job_id).reason()
+    """Why a job waits, but for since when."""
+    code, text = r.yard.find(job_id).reason()
+    return code, text.partition(" since <")[0]
+
+
+def test_since_when_a_job_fits_nowhere_stays_the_same():
+    r = Real(real("a", 8))
+    r.tell(NodeLeft(60.0, "GPU-1"))
+    r.tell(NodeDrained(120.0, "GPU-0"))
+    assert r.yard.find("a").reason()[1] == f"{LACKS[1]} since <60 s>"
 
 
 def test_a_job_that_fits_nowhere_any_more_waits_with_a_reason():
@@ -133,7 +143,8 @@ def test_a_fork_and_a_state_keep_it():
     r = Real(real("a", 8))
     r.tell(NodeLeft(1.0, "GPU-1"))
     for twin in (fork(r.yard), yard_of(json.loads(json.dumps(state_of(r.yard))), r.yard.decider)):
-        assert (list(twin.parked), twin.find("a").reason()) == (["a"], LACKS)
+        lacks = LACKS[0], f"{LACKS[1]} since <1 s>"
+        assert (list(twin.parked), twin.find("a").reason()) == (["a"], lacks)
         twin.handle(NodeJoined(2.0, NODE))
         assert list(twin.records) == ["a"]
 

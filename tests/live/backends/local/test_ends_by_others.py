@@ -159,7 +159,7 @@ def test_a_start_that_fails_is_tried_three_times(world, tmp_path):
         view = world.until(job, "failed")
     code, text = reason(view)
     assert code == "start"
-    assert re.fullmatch(rf"{program}: Text file busy on n0 \(3 tries on 1 node in .* s\)", text), text
+    assert re.fullmatch(rf"{program}: Text file busy on n\d \(3 tries on 2 nodes in .* s\)", text), text
     assert (view["attempt"], view["retries_used"]) == (3, 0)
 
 
@@ -181,7 +181,7 @@ def test_a_job_that_fits_no_more_says_so_and_runs_when_it_fits_again(world):
     node = world.cluster.nodes[1]
     world.tell(NodeLeft, "n1")
     view = world.until(job, "waiting", reason_code="unschedulable")
-    assert re.fullmatch(f"needs 3 GPUs, cluster has 2 since {CLOCK}", view["reason"])
+    assert re.fullmatch(f"needs 3 GPUs; the cluster has 2 since {CLOCK}", view["reason"])
     assert world.attempts(job)[0]["text"] == "node n1 left"
     world.tell(NodeJoined, node)
     assert world.until(job, "done")["attempt"] == 2

@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from local_cases import NO_GROUPS, groups_or_skip, member, run_of, until
+from local_cases import GROUPS, NO_GROUPS, PLAIN, benches, groups_or_skip, member, run_of, until
 from trainyard.live.backends.base import RunKey, Shares
 from trainyard.live.backends.local.limits import Limits, find_limits, shares_record
 from trainyard.live.backends.local.shim.group import Group
+
+bench = benches(PLAIN)
+grouped = benches(GROUPS)
 
 SPIN = "echo $$ > $C/pid; while :; do :; done"
 TICK = os.sysconf("SC_CLK_TCK")

@@ -10,10 +10,25 @@ import time
 
 import pytest
 
-from local_cases import KEY, Bench, is_alive, kill_shim, left_of, member, run_of, until
+from local_cases import (
+    GROUPS,
+    KEY,
+    PLAIN,
+    Bench,
+    benches,
+    is_alive,
+    kill_shim,
+    left_of,
+    member,
+    run_of,
+    until,
+)
 from trainyard.live.backends.base import MemberKey, MemberState, RunKey
 from trainyard.live.backends.local.backend import FencedError
 from trainyard.live.backends.local.shim.files import take_lock
+
+bench = benches(PLAIN)
+either = benches(PLAIN, GROUPS)
 
 PATIENT = "trap 'exit 75' TERM; touch $C/ready; LOOP"
 DEAF = "trap '' TERM; touch $C/ready; LOOP"

@@ -30,18 +30,26 @@ def tail_offset(path: Path, lines: int) -> int:
     first, found = end - _size(path) - _size(path.with_name(f"{path.name}.1")), 0
     while at > first:
         start = max(at - MOST, first)
-        _, data = read_log(path, start)
-        data = data[: at - start]
-        if not data:
-            break
+        data = _between(path, start, at)
         # The end of the last line begins no other one.
-        place = len(data) - 1 if start + len(data) == end else len(data)
-        while (place := data.rfind(b"\n", 0, place)) >= 0:
+        place = len(data) - 1 if at == end else len(data)
+        while (place := data.rfind(b"\n", 0, max(place, 0))) >= 0:
             found += 1
             if found == lines:
                 return start + place + 1
         at = start
     return first if lines else end
+
+
+def _between(path: Path, start: int, end: int) -> bytes:
+    """Return the output between two offsets, as far as it is still there."""
+    found = b""
+    while start < end:
+        start, data = read_log(path, start)
+        if not data:
+            break
+        found += data[: len(data) - max(start - end, 0)]
+    return found
 
 
 def _before(path: Path) -> int:
