@@ -145,7 +145,10 @@ def left_of(prefix):
 
 def groups_of(prefix):
     """Cgroups that have the name of a store."""
-    return [path for path in CGROUPS.glob(f"**/trainyard.{prefix},*") if path.is_dir()]
+    start = f"trainyard.{prefix},"
+    return [
+        f"{path}/{name}" for path, names, _ in os.walk(CGROUPS) for name in names if name.startswith(start)
+    ]
 
 
 def is_zombie(pid):
