@@ -55,6 +55,7 @@ def main() -> int:
     parser.add_argument("--events", type=int, default=100_000)
     parser.add_argument("--child", help=argparse.SUPPRESS)
     asked = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that nothing is left running
     if asked.child:
         print(json.dumps(_recover(asked.child)))
         return 0
@@ -123,14 +124,15 @@ def _ask(url: str, token: str, body: object) -> Any:
 
 
 def _end_runs(data: Path) -> None:
-    """End the processes that were started for jobs."""
-    for path in data.glob("jobs/*/*/*/shim.json"):
+    """End the processes of all jobs; their shims see that, and leave nothing behind."""
+    begun = list(data.glob("jobs/*/*/*/shim.json"))
+    for path in begun:
         with contextlib.suppress(ValueError, KeyError):
-            about = json.loads(path.read_bytes())
-            for pid in (about["pid"], *about["pids"]):
+            for pid in json.loads(path.read_bytes())["pids"]:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-    time.sleep(0.5)  # nobody is left to write into the folder
+    _wait_for(lambda: all(path.with_name("exit.json").exists() for path in begun), 120.0)
+    time.sleep(1.0)  # nobody writes into the folder any more
 
 
 def _wait_for(holds: Any, most_s: float = 1800.0) -> None:
