@@ -37,6 +37,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "trainyard"
 KEPT = ROOT / "out" / "mutants"
 ROOMS = ("core", "state", "policy/choose", "policy/place", "policy/tune")
+ASKED = ("tests/core", "tests/state", "tests/policy", "tests/sim")  # others reach the rooms through these
 ENOUGH = 0.92
 AT_ONCE = 20  # changes for which tests are collected once
 NEAR_S, FAR_S = 12.0, 6.0  # of CPU for tests of the same room, and for the others: the quick ones first
@@ -104,7 +105,9 @@ def choose(seed: int, count: int, only: str | None) -> list[tuple[int, Change]]:
 def asked(pool: Any, folder: Path) -> dict[str, Any]:
     """Find out what every test reaches, or read it if that was done before."""
     KEPT.mkdir(parents=True, exist_ok=True)
-    files = sorted(str(file.relative_to(ROOT)) for file in (ROOT / "tests").rglob("test_*.py"))
+    files = sorted(
+        str(file.relative_to(ROOT)) for folder in ASKED for file in (ROOT / folder).rglob("test_*.py")
+    )
     reached: dict[str, Any] = {}
     for file, (told, failed) in zip(files, pool.imap(partial(ask, folder), files), strict=True):
         reached |= told
