@@ -1,7 +1,8 @@
 """Small wrong changes of a source file: what a tired programmer might have written instead.
 
 Left out: docstrings and other texts, annotations, decorators, asserts, what is raised, imports for type
-checking, `strict` of `zip` (a guard that never acts), and everything inside an f-string.
+checking, `strict` of `zip` (a guard that never acts), bodies that are only `...` (they never run), and
+everything inside an f-string.
 """
 
 from __future__ import annotations
@@ -89,10 +90,11 @@ def _flat(text: str) -> str:
     return " ".join(text.split())
 
 
-def _sites(node: ast.AST, function: str) -> Iterator[tuple[str, Site]]:
-    """Walk down the tree; leave out what no test should look at."""
-    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+def _sites(node: ast.AST, function: str, inside: bool = False) -> Iterator[tuple[str, Site]]:
+    """Walk down the tree; leave out what no test should look at. What is inside a function is part of it."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef) and not inside:
         function = f"{function}.{node.name}" if function else node.name
+        inside = isinstance(node, ast.FunctionDef)
     for kind in (*ONE_OF, *OF_FUNCTIONS):
         if (site := kind(node)) is not None:
             yield function, site
@@ -103,7 +105,7 @@ def _sites(node: ast.AST, function: str) -> Iterator[tuple[str, Site]]:
             continue  # -1 mostly stands for none, as -2 would; another sign says more
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST) and not _left_out(child):
-                yield from _sites(child, function)
+                yield from _sites(child, function, inside)
 
 
 def _left_out(node: ast.AST) -> bool:
@@ -113,6 +115,8 @@ def _left_out(node: ast.AST) -> bool:
         case ast.If(test=ast.Name(id="TYPE_CHECKING")):
             return True
         case ast.Assign(targets=[ast.Name(id="__slots__")]):
+            return True
+        case ast.FunctionDef(body=[ast.Expr(value=ast.Constant(value=value))]) if value is ...:
             return True
         case ast.Call(func=ast.Name(id=name)) if name.endswith("Error"):
             return True

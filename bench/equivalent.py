@@ -4,6 +4,10 @@ from __future__ import annotations
 
 AT_THE_TOLERANCE = "differs only where something is free to exactly the tolerance"
 GUARD = "stands where the other branch of the outer `where` is taken"
+NUMBERS = "only whether two of these numbers are the same matters"
+FOR_SPEED = "how much is kept only makes decisions quicker or slower"
+ONE_LEVEL = "a node has its bit in one level only, and not in this one"
+LACKS = "lacks = beside.cpus[i] + CPUS_GB < share.cpus or beside.memory_gb[i] + CPUS_GB < share.memory_gb"
 EQUIVALENT: dict[tuple[str, str, str], str] = {
     (
         "policy/place/fit.py",
@@ -36,4 +40,27 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "held = self.snapshot.target.get(self.snapshot.table.jobs[row].job_id) if own < 0 else None",
         "held = self.snapshot.target.get(self.snapshot.table.jobs[row].job_id) if own <= 0 else None",
     ): "a job that accepts one GPU type holds no other",
+    (
+        "policy/choose/reservation.py",
+        LACKS,
+        LACKS.replace("CPUS_GB < share.cpus", "CPUS_GB <= share.cpus"),
+    ): AT_THE_TOLERANCE,
+    (
+        "policy/choose/reservation.py",
+        LACKS,
+        LACKS.replace("CPUS_GB < share.memory", "CPUS_GB <= share.memory"),
+    ): AT_THE_TOLERANCE,
+    ("state/room.py", "levels[has] ^= bit", "levels[has] |= bit"): ONE_LEVEL,
+    ("state/room.py", "levels[gpus] ^= bit", "levels[gpus] |= bit"): ONE_LEVEL,
+    (
+        "state/journal.py",
+        "KEPT = 8192 # entries that readers may be behind; who is further behind starts anew",
+        "KEPT = 8193 # entries that readers may be behind; who is further behind starts anew",
+    ): FOR_SPEED,
+    (
+        "core/lengths.py",
+        "if length.known or record.start < 0:",
+        "if length.known or record.start < 1:",
+    ): "runs are numbered from 1 on",
+    ("core/lengths.py", "self.noted = 0 # entries so far", "self.noted = 1 # entries so far"): NUMBERS,
 }

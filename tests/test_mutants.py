@@ -31,6 +31,14 @@ def f(a: int, b: int) -> bool:
 def g(a, b) -> None:
     for _ in zip(a, b, strict=True):
         a.total += 1
+
+class C:
+    def never(self, a: int = ...) -> None: ...
+
+    def h(self, a):
+        def inner():
+            return -a
+        return inner
 '''
 
 
@@ -55,6 +63,7 @@ def test_one_change_for_each_thing_that_can_be_wrong(tmp_path):
         ("arithmetic", "g", "a.total -= 1"),
         ("dropped", "g", "pass"),
         ("constant", "g", "a.total += 2"),
+        ("sign", "C.h", "return (a)"),
     ]
     assert sorted(found) == sorted(expected)
 

@@ -14,6 +14,7 @@ from trainyard.core.events import (
     JobSubmitted,
     NodeFailed,
     NodeRepaired,
+    ProgressReported,
 )
 from trainyard.core.instructions import Start
 from trainyard.core.validate import validate
@@ -169,3 +170,13 @@ def test_samples_done_are_never_lost_by_revisions(steps, past):
         assert record.total >= record.length.done
         assert record.remaining > 0
         validate(yard)
+
+
+@pytest.mark.parametrize(("done", "more"), [(99.0, False), (100.0, True), (101.0, True)])
+def test_a_job_that_did_all_that_was_believed_has_more_to_do(done, more):
+    yard = yard_of(Job("a", 0.0, 1), past=(100.0,))
+    yard.handle(DecisionDue(0.0))
+    yard.handle(ProgressReported(50.0, "a", done))
+    record = yard.records["a"]
+    assert (record.total > 100.0) is more
+    assert record.remaining == record.total - done > 0

@@ -8,6 +8,7 @@ from math import inf, nan
 import pytest
 
 from profile_cases import SERVED
+from real_cases import Real, on, real
 from trainyard.core.events import (
     CheckpointWritten,
     DecisionDue,
@@ -21,6 +22,7 @@ from trainyard.core.events import (
 from trainyard.core.instructions import Start, Stop
 from trainyard.core.validate import validate
 from trainyard.core.yard import Yard
+from trainyard.model.allocation import Allocation, Share
 from trainyard.model.cluster import uniform_cluster
 from trainyard.model.job import Job
 from trainyard.policy.grammar import parse_policy
@@ -183,3 +185,15 @@ def test_a_waiting_job_may_report_late_what_it_did():
     assert yard.records["a"].rate == 0.0
     yard.handle(JobCancelled(5.0, "a"))
     validate(yard)
+
+
+def test_what_was_done_by_a_moment_that_nobody_reported_tells_no_speed():
+    r = Real(real())
+    r.decide(0.0, a=on(n0=4))
+    (retune,) = r.decide(10.0, a=Allocation((Share("GPU-0", 4, 0, 10.0, 250.0),)))
+    assert retune.samples_per_s == 4.0
+    r.tell(ProgressReported(20.0, "a", 60.0))
+    record = r.record()
+    assert (record.remaining, record.rate, record.pace) == (340.0, 4.0, 1.0)
+    r.tell(ProgressReported(30.0, "a", 80.0))
+    assert (record.rate, record.pace) == (2.0, 0.5)

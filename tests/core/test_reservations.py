@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
+from real_cases import Real
 from trainyard.api import known_models
 from trainyard.core.events import DecisionDue, JobSubmitted, NodeJoined, NodeLeft, ReservationMade
 from trainyard.core.instructions import DecideAt, Start, Stop
@@ -200,3 +202,18 @@ def test_a_reservation_holds_for_whatever_has_the_name_of_the_node():
     yard.handle(NodeLeft(1.0, "GPU-1"))
     yard.handle(NodeJoined(2.0, Node("GPU-1", "GPU", 8, 24.0, 500.0)))
     assert yard.view.bars.of(Record(JOBS[0], 1, -1, (1.0, 1.0, 1.0), 0.0, 0.0), 3.0) == 0b100
+
+
+def test_stages_look_again_when_a_reservation_is_made_begins_and_ends():
+    r = Real(nodes=2)
+    seen = [(r.yard.view.freed, r.yard.view.version)]
+    for event in (
+        ReservationMade(1.0, Reservation("r", 5.0, 9.0, ("GPU-0",), "t")),
+        DecisionDue(5.0),
+        DecisionDue(9.0),
+    ):
+        r.tell(event)
+        seen.append((r.yard.view.freed, r.yard.view.version))
+    for before, after in pairwise(seen):
+        assert after[0] > before[0]
+        assert after[1] > before[1]

@@ -10,11 +10,14 @@ import pytest
 
 from purity_cases import random_scene
 from trainyard.api import known_models
-from trainyard.core.events import ProgressReported
+from trainyard.core.events import JobSubmitted, ProgressReported
 from trainyard.core.restore import restore
 from trainyard.core.saving import snapshot_record
 from trainyard.core.validate import validate
+from trainyard.core.yard import Yard
 from trainyard.files.snapshot import load_snapshot
+from trainyard.model.cluster import uniform_cluster
+from trainyard.model.job import Job
 from trainyard.policy.grammar import parse_policy
 from trainyard.sim.clock import Simulator
 
@@ -70,3 +73,15 @@ def test_a_restored_yard_revises_and_decides_the_same(policy, tells, tmp_path):
                     )
                 compared += 1
     assert compared
+
+
+def test_a_job_whose_length_nobody_kept_begins_with_a_belief(tmp_path):
+    yard = Yard(uniform_cluster(1, 4), parse_policy("fifo").decide)
+    yard.handle(JobSubmitted(0.0, Job("a", 0.0, 2)))
+    kept = snapshot_record(yard.snapshot(0.0))
+    del kept["jobs"][0]["record"]["length"]
+    (tmp_path / "s.json").write_text(json.dumps(kept, allow_nan=False))
+    twin, _ = restore(load_snapshot(tmp_path / "s.json", known_models()))
+    before, after = yard.records["a"], twin.records["a"]
+    assert after.length == before.length
+    assert (after.total, after.remaining) == (before.total, before.remaining)

@@ -190,3 +190,24 @@ def test_rules_and_an_empty_yard_are_read_again():
 def test_a_state_of_another_version_is_refused():
     state = state_of(Real().yard) | {"v": 9}
     assert complaint(yard_of, state, lambda _: None) == ("the state is of version 9; this is version 1")
+
+
+@pytest.mark.parametrize("make", [fork, read_again])
+def test_a_twin_knows_who_has_another_size_than_requested(make):
+    r = Real(real("a", min_gpus=2, max_gpus=8), real("b"))
+    r.decide(0.0, a=on(n0=2), b=on(n1=4))
+    assert make(r.yard).table.resized == r.yard.table.resized == 1
+    r.decide(1.0, a=None)
+    assert make(r.yard).table.resized == r.yard.table.resized == 0
+
+
+@pytest.mark.parametrize("make", [fork, read_again])
+def test_a_twin_remembers_how_long_past_jobs_took(make):
+    r = Real(Job("past", 0.0, 4, 100.0), real("a", duration_s=None))
+    r.decide(0.0, past=on(n0=4))
+    r.tell(JobFinished(100.0, "past"))
+    twin = make(r.yard)
+    kept = r.yard.lengths.history.record()
+    assert twin.lengths.history.record() == kept != []
+    twin.lengths.history.add(Job("more", 0.0, 1), 5.0)
+    assert r.yard.lengths.history.record() == kept

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from trainyard.core.events import DecisionDue, JobSubmitted, NodeFailed
+from real_cases import Real, on, real
+from trainyard.core.events import DecisionDue, JobSubmitted, NodeFailed, PolicyChanged
 from trainyard.core.validate import validate
 from trainyard.core.yard import Yard
 from trainyard.errors import TrainyardError
 from trainyard.model.allocation import Allocation, Plan, Share
 from trainyard.model.cluster import Cluster, NodeTable, uniform_cluster
 from trainyard.model.job import Job
+from trainyard.policy.grammar import parse_policy
 from trainyard.state.lifecycle import State
 
 
@@ -132,7 +134,22 @@ def call_a_plain_job_special(yard):
     yard.records["a"].special = True
 
 
+def request_more(yard):
+    yard.table.gpus += 1
+
+
+def forget_who_asks_for_cpus(yard):
+    yard.table.particular += 1
+
+
+def forget_who_was_resized(yard):
+    yard.table.resized -= 1
+
+
 BROKEN = [
+    (request_more, "GPUs that were requested"),
+    (forget_who_asks_for_cpus, "jobs that ask for CPUs or memory"),
+    (forget_who_was_resized, "jobs of another size than requested"),
     (lose_a_record, "row of c"),
     (swap_rows, "row of a"),
     (name_another_job, "row of b"),
@@ -194,3 +211,94 @@ def test_a_plan_by_another_table_of_nodes_is_seen():
     yard.handle(DecisionDue(0.0))
     with pytest.raises(TrainyardError, match="a holds the same by name and by index"):
         validate(yard)
+
+
+# -- books of real clusters ----------------------------------------------------------------------------------
+
+
+def real_yard():
+    """`run` runs on GPU-0 for tenant t, whose usage is counted; `held` is held."""
+    r = Real(real("run", tenant="t"), real("held", hold=True), indices=True, policies=parse_policy)
+    r.tell(PolicyChanged(0.0, "fairshare"))
+    r.decide(0.0, run=on(n0=4))
+    r.tell(DecisionDue(1.0))
+    return r.yard
+
+
+def number_the_parked(yard):
+    yard.parked["held"].row = 1
+
+
+def park_under_another_name(yard):
+    yard.parked["other"] = yard.parked.pop("held")
+
+
+def park_and_wait(yard):
+    yard.records["held"] = yard.parked["held"]
+    yard.waiting.add(yard.parked["held"])
+
+
+def park_what_is_over(yard):
+    yard.parked["held"].state = State.FAILED
+
+
+def park_with_processes(yard):
+    yard.parked["held"].occupies = on(n1=4)
+
+
+def park_what_stops_nowhere(yard):
+    yard.parked["held"].state = State.STOPPING
+
+
+def park_what_moves(yard):
+    yard.parked["held"].rate = 1.0
+
+
+def expect_somebody_to_leave(yard):
+    yard.leaving["GPU-0"] = 1
+
+
+def miscount_what_is_up(yard):
+    yard.up_gpus += 1
+
+
+def show_another_count(yard):
+    yard.view.up_gpus -= 1
+
+
+def forget_whose_gpus_these_are(yard):
+    del yard.seats.of["run"]
+
+
+def charge_too_much(yard):
+    yard.usage.accounts["t",] = yard.usage.accounts["t",]._replace(gpus=5)
+
+
+def owe_somebody(yard):
+    yard.usage.accounts["t",] = yard.usage.accounts["t",]._replace(gpu_s=-1.0)
+
+
+BROKEN_REAL = [
+    (number_the_parked, "row of held, which is parked"),
+    (park_under_another_name, "row of other, which is parked"),
+    (park_and_wait, "held is parked and planned"),
+    (park_what_is_over, "held is over but parked"),
+    (park_with_processes, "held is held and parked"),
+    (park_what_stops_nowhere, "held is stopping and parked"),
+    (park_what_moves, "rate of held, which is parked"),
+    (expect_somebody_to_leave, "jobs that have to leave their nodes"),
+    (miscount_what_is_up, "GPUs that are there"),
+    (show_another_count, "GPUs that are there"),
+    (forget_whose_gpus_these_are, "jobs with GPUs of their own"),
+    (charge_too_much, "usage of t"),
+    (owe_somebody, "usage of t"),
+]
+
+
+@pytest.mark.parametrize(("break_", "message"), BROKEN_REAL, ids=[b.__name__ for b, _ in BROKEN_REAL])
+def test_wrong_books_of_real_clusters_are_seen(break_, message):
+    broken = real_yard()
+    validate(broken)
+    break_(broken)
+    with pytest.raises(TrainyardError, match=f"the yard is inconsistent: {message}"):
+        validate(broken)

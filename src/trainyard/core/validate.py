@@ -30,10 +30,21 @@ def validate(yard: Yard) -> None:
     in_order = sorted(waiting, key=lambda job_id: yard.records[job_id].seq)
     _require(waiting == in_order, "waiting jobs are in order of submission")
     _validate_states(yard)
+    _validate_counts(yard)
     _validate_parked(yard)
     _validate_leaving(yard)
     _validate_usage(yard)
     _validate_capacity(yard)
+
+
+def _validate_counts(yard: Yard) -> None:
+    """Count anew what the table counts as jobs come, go and change."""
+    table, records = yard.table, yard.table.records
+    _require(table.gpus == sum(record.gpus for record in records), "GPUs that were requested")
+    particular = sum(record.job.particular for record in records)
+    _require(table.particular == particular, "jobs that ask for CPUs or memory")
+    resized = sum(yard.records[job_id].given != yard.records[job_id].gpus for job_id in yard.target)
+    _require(table.resized == resized, "jobs of another size than requested")
 
 
 def _validate_parked(yard: Yard) -> None:

@@ -79,7 +79,7 @@ def test_the_only_type_that_a_job_accepts_bounds_it_where_all_count_as_one():
     for by_type, allowed in ((False, 2), (True, inf)):
         ledger, (candidate,) = books(fast, by_type=by_type)
         assert ledger.allowance(candidate) == allowed
-    slow = Job("k", 0.0, 2, 9.0, gpu_type="K80", tenant="red")
+    slow = Job("k", 0.0, 2, 9.0, gpu_type="K80")
     ledger, (candidate,) = books(slow, by_type=False)
     assert ledger.allowance(candidate) == 4
     ledger.give(candidate, [3])

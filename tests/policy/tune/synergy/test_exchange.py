@@ -162,6 +162,17 @@ def test_an_exchange_keeps_all_books():
     assert occupants.free_gpus == [0, 0]
 
 
+def test_dealing_seats_keeps_all_books():
+    jobs = [job("h", HUNGRY), job("f", FORGETFUL), job("m", MODEST), job("n", MODEST)]
+    occupants = seated(jobs, {}, {"h": {"n0": 1}, "f": {"n0": 1}, "m": {"n1": 1}, "n": {"n1": 1}})
+    search = Regrouping(occupants)
+    search._seat_newcomers()
+    anew = Regrouping(occupants)
+    assert search.cpus.tolist() == pytest.approx(anew.cpus.tolist())
+    assert search.memory.tolist() == pytest.approx(anew.memory.tolist())
+    assert search.single.node.tolist() == anew.single.node.tolist() != [0, 0, 1, 1]
+
+
 # -- seats for jobs with the same demand ------------------------------------------------------------------
 
 
