@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trainyard.core.answers import answer_record
-from trainyard.core.events import DecisionDue, Event, JobFailed, JobStopped, JobSubmitted
-from trainyard.core.instructions import Ended, Instruction, Start, Stop
+from trainyard.core.events import DecisionDue, Event, JobFailed, JobStopped, JobSubmitted, ProgressReported
+from trainyard.core.instructions import Ended, Ignored, Instruction, Start, Stop
+from trainyard.core.real.claims import IGNORED
 from trainyard.core.story import Change
 from trainyard.core.twins import state_of
 from trainyard.core.wire import to_record
@@ -42,6 +43,7 @@ class Ledger:
     batch: Batch = field(default_factory=Batch)
     intents: list[Intent] = field(default_factory=list)  # of the batch
     touched: set[str] = field(default_factory=set)  # jobs that the batch changed
+    doubted: set[tuple[str, int]] = field(default_factory=set)  # runs that said what nobody believes
     run_over: Callable[[str, int], None] = lambda job_id, attempt: None
 
     def take(self) -> tuple[Batch, list[Intent], set[str]]:
@@ -97,8 +99,19 @@ class Ledger:
             self._note_change(event, change, n, lost if mine else 0.0, by, started.get(change.job_id))
         for n, instruction in enumerate(answer):
             self._note_instruction(instruction, n)
+            if isinstance(instruction, Ignored) and isinstance(event, ProgressReported):
+                self._note_doubt(event, instruction.why)
         if (job_id := job_of(event)) is not None:
             self.touched.add(job_id)
+
+    def _note_doubt(self, event: ProgressReported, why: str) -> None:
+        """What a job says of itself was not believed: its story says so, once for each attempt."""
+        record = self.find(event.job_id)
+        if record is None or not why.endswith(IGNORED) or (event.job_id, record.attempt) in self.doubted:
+            return
+        self.doubted.add((event.job_id, record.attempt))
+        row: Row = {"seq": self.seq, "n": len(self.batch.story), "time_s": event.time_s, "text": why}
+        self.batch.story.append(row | {"job_id": event.job_id, "state": record.state.value})
 
     def note_snapshot(self, policy: str) -> None:
         """Write down the whole core, so that the log before it need not be replayed."""

@@ -14,6 +14,7 @@ from trainyard.state.record import Record
 MANY = 3.0  # times as fast as ever before: more is not believed
 ENOUGH = 2  # speeds that have to be known
 LEAST_S = 1.0  # a shorter time tells no speed
+IGNORED = "so that is ignored"
 
 
 def doubts(record: Record, now: float, done: float) -> str:
@@ -28,7 +29,7 @@ def doubts(record: Record, now: float, done: float) -> str:
         return ""
     return (
         f"job {record.job_id} says that it did {more:.0f} samples in {seconds:.0f} s; "
-        f"it was never faster than {max(speeds):.3g} a second, so that is ignored"
+        f"it was never faster than {max(speeds):.3g} a second, {IGNORED}"
     )
 
 
