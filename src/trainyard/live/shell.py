@@ -10,6 +10,7 @@ import contextlib
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from queue import Empty, SimpleQueue
@@ -131,10 +132,16 @@ class Shell:
     def _answer(self, asked: list[Asked]) -> None:
         """Do what was asked and is still wanted, commit it, and only then answer."""
         results: list[tuple[Any, Exception | None]] = []
-        for ask, answer in asked:
-            if answer.set_running_or_notify_cancel():
-                self._begun.append(answer)
-                results.append(self._do(ask))
+        left = deque(asked)
+        try:
+            while left:
+                ask, answer = left.popleft()
+                if answer.set_running_or_notify_cancel():
+                    self._begun.append(answer)
+                    results.append(self._do(ask))
+        finally:  # if this is the end, they are answered with all others
+            for each in left:
+                self._asks.put(each)
         self._commit()
         answers, self._begun = self._begun, []
         for answer, (result, trouble) in zip(answers, results, strict=True):
