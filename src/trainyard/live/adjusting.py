@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from trainyard.core.events import DecisionsResumed, Event, NodeJoined, NodeLeft, PolicyChanged, RulesChanged
 from trainyard.core.yard import Yard
-from trainyard.model.cluster import Cluster
+from trainyard.model.cluster import Cluster, Node
 
 
 def adjustments(
@@ -30,14 +30,36 @@ def adjustments(
 
 
 def _nodes(yard: Yard, cluster: Cluster, now: float) -> Iterator[Event]:
-    here = {n.node_id: n for n in yard.cluster.nodes if n.node_id not in yard.conditions.away}
-    wanted = {node.node_id: node for node in cluster.nodes}
+    here, wanted = _here(yard), {node.node_id: node for node in cluster.nodes}
+    kept = {*_kept(yard, cluster)}
     for name, node in here.items():
-        if wanted.get(name) != node:
+        if wanted.get(name) != node and name not in kept:
             yield NodeLeft(now, name)
     for name, node in wanted.items():
-        if here.get(name) != node:
+        if here.get(name) != node and name not in kept:
             yield NodeJoined(now, node)
+
+
+def _here(yard: Yard) -> dict[str, Node]:
+    return {n.node_id: n for n in yard.cluster.nodes if n.node_id not in yard.conditions.away}
+
+
+def _kept(yard: Yard, cluster: Cluster) -> dict[str, list[str]]:
+    """Return nodes that should be others, and the jobs there.
+
+    They stay as they are: the core takes a node that joins for an empty one, and would start these jobs again
+    while they run.
+    """
+    jobs: dict[str, list[str]] = {}
+    for record in (*yard.table.records, *yard.parked.values()):
+        for share in record.occupies.shares if record.occupies is not None else ():
+            jobs.setdefault(share.node, []).append(record.job_id)
+    here = _here(yard)
+    return {
+        node.node_id: jobs[node.node_id]
+        for node in cluster.nodes
+        if node.node_id in jobs and here.get(node.node_id) != node
+    }
 
 
 def told(event: Event) -> str:
@@ -55,9 +77,14 @@ def told(event: Event) -> str:
 
 
 def unlike(yard: Yard, cluster: Cluster) -> list[str]:
-    """Return what a cluster file says of tenants that the store does not: there the store decides."""
+    """Return what a cluster file says that the store does not and that stays as the store knows it."""
     ours, theirs = yard.cluster.tenants, cluster.tenants
-    return [
+    kept = [
+        f"node {name} is not as in the cluster file: {', '.join(jobs)} runs there; when it is empty, "
+        "`trainyard down` and `up` change it"
+        for name, jobs in _kept(yard, cluster).items()
+    ]
+    return kept + [
         f"tenant {name} is not as in the cluster file: the store decides"
         for name in sorted({*ours, *theirs})
         if ours.get(name) != theirs.get(name)

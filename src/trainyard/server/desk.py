@@ -22,6 +22,7 @@ from trainyard.server.place import user_name
 
 T = TypeVar("T")
 LOOK_S = 0.25  # between two looks at a store that does not answer
+READERS = 8  # of the store at once; the controller's own connection comes from the same pool
 
 
 class IgnoredError(Exception):
@@ -43,6 +44,7 @@ class Desk:
     closing: asyncio.Event = field(default_factory=asyncio.Event)  # streams end
     down: Callable[[bool], None] = lambda checkpoint: None  # begins to end the process
     last_words: dict[str, Any] = field(default_factory=dict)  # of streams
+    readers: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(READERS))
 
     @property
     def controller(self) -> Controller:
@@ -110,7 +112,8 @@ class Desk:
                 return read(connection)
 
         try:
-            return await asyncio.to_thread(in_thread)
+            async with self.readers:
+                return await asyncio.to_thread(in_thread)
         except SQLAlchemyError as error:
             raise Refusal(503, f"the store does not answer: {_first_line(error)}") from None
 

@@ -44,7 +44,7 @@ async def job_of(desk: Desk, job_id: str) -> View:
 async def recent(desk: Desk, state: str, text: str, after: int, limit: int) -> dict[str, Any]:
     """Return jobs that are not over or ended lately, by number."""
     since = desk.controller.clock.now() - RECENT_S
-    ended = await desk.read(lambda _: reading.ended_jobs(desk.controller.store.engine, since))
+    ended = await desk.read(lambda connection: reading.ended_jobs(connection, since))
     known = {view["job_id"]: view for view in ended}
     for view in desk.controller.published.jobs():
         if not is_over(view) or (view["finished_s"] or 0.0) >= since:

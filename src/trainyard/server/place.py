@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import json
 import os
@@ -13,6 +14,7 @@ from pathlib import Path
 from trainyard.errors import InputError
 
 PRIVATE_DIRECTORY, PRIVATE_FILE = 0o700, 0o600
+OF_OTHERS = 0o022  # they may write
 SERVER_FILE, TOKEN_FILE, STORE_FILE = "server.json", "token", "store.db"
 
 
@@ -57,11 +59,15 @@ def prepare(directory: Path) -> None:
         trial = directory / f".trial.{os.getpid()}"
         trial.touch()
         trial.unlink()
+        about = directory.stat()
     except (FileExistsError, NotADirectoryError):
         raise InputError(f"--data {directory}: this is a file, or below one; name a directory") from None
     except OSError as error:
         what = f"no files can be written here: {error.strerror or error}; name another directory"
         raise InputError(f"--data {directory}: {what}") from None
+    if about.st_uid != os.geteuid() or about.st_mode & OF_OTHERS:
+        what = "others could change what is run from here; name a directory of your own (chmod go-w)"
+        raise InputError(f"--data {directory}: {what}")
 
 
 def keep_token(directory: Path) -> str:
@@ -98,9 +104,12 @@ def read_server_file(directory: Path) -> ServerFile | None:
         ) from None
 
 
-def remove_server_file(directory: Path) -> None:
-    """The controller is gone."""
-    (directory / SERVER_FILE).unlink(missing_ok=True)
+def remove_server_file(directory: Path, pid: int) -> None:
+    """The controller of this process is gone; one that has taken over keeps its own file."""
+    with contextlib.suppress(InputError):  # what cannot be read is not ours
+        told = read_server_file(directory)
+        if told is not None and told.pid == pid:
+            (directory / SERVER_FILE).unlink(missing_ok=True)
 
 
 def write_private(path: Path, text: str) -> None:

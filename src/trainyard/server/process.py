@@ -115,7 +115,7 @@ class _Process:
                 await _first(self._settle(live, desk), live.stopped.wait(), self._hurries.wait())
         finally:
             await served.end()
-            place.remove_server_file(self.start.data)
+            place.remove_server_file(self.start.data, os.getpid())
 
     def _about(self, token: str) -> place.ServerFile:
         ids = self.store.store_id, self.store.epoch

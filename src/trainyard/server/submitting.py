@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -39,7 +40,7 @@ async def submit(desk: Desk, body: Any) -> Submitted:
     )
     check_fits(wish, around)
     if not wish.after:  # else it may be made by whoever comes first
-        check_directory(wish, controller.published.nodes[0]["node"])
+        await asyncio.to_thread(check_directory, wish, controller.published.nodes[0]["node"])  # it may hang
     return await desk.ask(lambda controller: hand_in(controller, wish, around))
 
 

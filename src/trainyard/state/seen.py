@@ -40,6 +40,8 @@ class Seen:
         """The job told its loss; before it has done anything that says nothing."""
         if samples_done > 0 and loss > 0:
             self.losses.append((samples_done, loss))
+            if len(self.losses) > 2 * RECENT:  # a job may report for months
+                del self.losses[:-RECENT]
 
     def record(self) -> dict[str, list[Any]]:
         """Return it as data for a file; `restored` makes the same of it again."""

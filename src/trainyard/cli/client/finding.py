@@ -50,8 +50,7 @@ def find(url: str | None, data: str | None) -> Found:
 
 
 def _by_url(url: str, said_by: str) -> Found:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if not _is_address(url):
         raise InputError(f"{said_by} '{url}': give an address such as http://127.0.0.1:7410")
     token = os.environ.get("TRAINYARD_TOKEN")
     if not token:
@@ -59,7 +58,17 @@ def _by_url(url: str, said_by: str) -> Found:
             f"{said_by} needs TRAINYARD_TOKEN, which is not set; "
             f"{SERVER_FILE} in the controller's data directory has it"
         )
+    if not token.isascii() or not token.isprintable():
+        raise InputError("TRAINYARD_TOKEN has characters that no token has; copy it whole, in one line")
     return Found(url.rstrip("/"), token, said_by)
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # of a port, or of brackets
+        return False
 
 
 def _by_data(folder: Path) -> Found:

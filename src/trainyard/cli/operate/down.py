@@ -19,6 +19,7 @@ from trainyard.cli.client.options import with_link
 from trainyard.errors import TrainyardError, UnreachableError
 
 GONE_S = 60.0  # a process that said goodbye may take so long to end
+SILENT = "the controller is down, but did not say what became of its jobs; `trainyard up` finds them again"
 UNSAVED = "stopped without saving: the last checkpoint counts"
 WORDS = {
     "go_on": ("goes on; `trainyard up` finds it again", "go on; `trainyard up` finds them again"),
@@ -42,13 +43,13 @@ def down(
 
     words = _end(link(), checkpoint)
     if json_:
-        print_json(words)
+        print_json(words or {})
     else:
-        print(said(words))
+        print(SILENT if words is None else said(words))
 
 
-def _end(link: Link, checkpoint: bool) -> dict[str, int]:
-    """Have it end; return what became of its jobs."""
+def _end(link: Link, checkpoint: bool) -> dict[str, int] | None:
+    """Have it end; return what became of its jobs, if it says so."""
     status = link.get("/status")
     process = _process(status)
     try:
@@ -56,11 +57,11 @@ def _end(link: Link, checkpoint: bool) -> dict[str, int]:
             running = link.post("/down", {"checkpoint": checkpoint})["running"]
             if checkpoint and running:
                 print(f"{_jobs(running)} may save now; this waits for them", file=sys.stderr)
-            words: dict[str, int] = next(json.loads(data) for name, data in events if name == "bye")
+            words: dict[str, int] | None = next(json.loads(data) for name, data in events if name == "bye")
     except UnreachableError:
         if process is None:
             raise
-        words = {}  # it ended without a word, but it ended
+        words = None  # it ended without a word, but it ended
     _await(process, status["pid"])
     return words
 

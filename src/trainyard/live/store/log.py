@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Engine, and_, bindparam, func, select
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from trainyard.errors import TrainyardError
-from trainyard.live.store.opening import Ownership, initialise
+from trainyard.live.store.opening import OwnedError, Ownership, initialise
 from trainyard.live.store.tables import ATTEMPTS, EVENTS, INTENTS, JOBS, META, SNAPSHOTS, STORY
 
 Row = dict[str, Any]
@@ -98,6 +98,11 @@ class Store:
                 self._check_epoch(connection)
                 if not self._has(connection, batch):
                     self._insert(connection, batch)
+        except OwnedError as error:
+            if not self.is_ours():
+                raise
+            # The server has not noticed yet that our old connection is lost: nobody else has taken over.
+            raise StoreError(f"an old connection still holds its lock: {error}") from error
         except IntegrityError as error:
             raise TrainyardError(f"the store contradicts what is to be written: {_reason(error)}") from error
         except SQLAlchemyError as error:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Engine, RowMapping, func, select
+from sqlalchemy import Connection, RowMapping, func, select
 
 from trainyard.live.store.tables import ATTEMPTS, EVENTS, INTENTS, JOBS, SNAPSHOTS, STORY
 
@@ -149,16 +149,8 @@ def story_of(connection: Connection, job_id: str) -> list[RowMapping]:
     return list(connection.execute(asked).mappings())
 
 
-def ended_jobs(
-    engine: Engine, since_s: float | None = None, before: int | None = None, limit: int | None = None
-) -> list[dict[str, Any]]:
-    """Return jobs that are over, as users see them, newest first."""
-    asked = select(JOBS.c.view).where(JOBS.c.view.is_not(None)).order_by(JOBS.c.number.desc())
-    if since_s is not None:
-        asked = asked.where(JOBS.c.finished_s >= since_s)
-    if before is not None:
-        asked = asked.where(JOBS.c.number < before)
-    if limit is not None:
-        asked = asked.limit(limit)
-    with engine.connect() as connection:
-        return [json.loads(view) for (view,) in connection.execute(asked)]
+def ended_jobs(connection: Connection, since_s: float = 0.0) -> list[dict[str, Any]]:
+    """Return jobs that are over since a time, as users see them, newest first."""
+    asked = select(JOBS.c.view).where(JOBS.c.view.is_not(None), JOBS.c.finished_s >= since_s)
+    rows = connection.execute(asked.order_by(JOBS.c.number.desc()))
+    return [json.loads(view) for (view,) in rows]

@@ -234,7 +234,7 @@ class LocalBackend:
         if self.limits.way != "affinity":
             return []
         found = []
-        for keys in self._marked.values():
+        for keys in list(self._marked.values()):  # others may start meanwhile
             for key in keys:
                 directory = self.layout.member(key)
                 shares = read_json(directory / "shares.json") or (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from threading import get_ident
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -77,7 +78,7 @@ def key_of(name: str) -> MemberKey:
 
 def write_json(path: Path, content: object) -> None:
     """Write a file whole or not at all; it survives a power cut."""
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    fresh = path.with_name(f".{path.name}.{os.getpid()}.{get_ident()}")  # two threads may do the same
     with open(fresh, "w", encoding="utf-8") as file:
         json.dump(content, file)
         file.flush()

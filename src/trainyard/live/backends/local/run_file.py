@@ -80,7 +80,14 @@ def _processes(
 
 def base_environment() -> dict[str, str]:
     """Return who and where a job is, if it says nothing itself."""
-    user = pwd.getpwuid(os.getuid())
     kept = {name: os.environ[name] for name in INHERITED if name in os.environ}
-    identity = {"HOME": user.pw_dir, "USER": user.pw_name, "LOGNAME": user.pw_name, "SHELL": user.pw_shell}
-    return {"PATH": os.defpath} | kept | identity
+    return {"PATH": os.defpath} | kept | _identity(os.getuid())
+
+
+def _identity(uid: int) -> dict[str, str]:
+    """Return who a job is; a container may know no more than a number."""
+    try:
+        user = pwd.getpwuid(uid)
+    except KeyError:
+        return {"HOME": os.environ.get("HOME", "/"), "USER": str(uid), "LOGNAME": str(uid)}
+    return {"HOME": user.pw_dir, "USER": user.pw_name, "LOGNAME": user.pw_name, "SHELL": user.pw_shell}

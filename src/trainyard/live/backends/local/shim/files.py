@@ -27,6 +27,7 @@ def take_lock(path: str) -> int | None:
     try:
         fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, whole)
     except OSError as error:
+        os.close(descriptor)
         if error.errno in (errno.EAGAIN, errno.EACCES):
             return None
         raise
