@@ -20,7 +20,7 @@ from trainyard.live.clock import RealClock
 from trainyard.live.shell import EndedError
 from trainyard.live.store import reading
 from trainyard.live.store.log import Batch, FencedError, Store, StoreError
-from trainyard.live.store.opening import OwnedError, connect
+from trainyard.live.store.opening import LOCK_NUMBER, OwnedError, connect
 
 
 def played(scene):
@@ -350,12 +350,47 @@ def test_a_postgres_session_that_is_lost_lets_a_newer_controller_in_and_fences_t
         connection.execute(text(held))
     new = soon(lambda: Store(connect(url)))
     some = Batch(done=[{"b_seq": 1, "b_n": 0, "done_s": 1.0}])
-    with pytest.raises(OwnedError, match="epoch 2"):
+    with pytest.raises(FencedError, match="epoch 2"):
         old.write(some)
     new.close()
     with pytest.raises(FencedError, match="epoch 2, this one has 1"):
         soon(lambda: old.write(some))
     old.close()
+
+
+def test_a_postgres_that_still_holds_the_lock_of_a_lost_connection_is_waited_for(postgres):
+    url = postgres.new_database()
+    store, other = Store(connect(url)), connect(url)
+    some = Batch(done=[{"b_seq": 1, "b_n": 0, "done_s": 1.0}])
+    store.ownership.release()
+    with other.connect().execution_options(isolation_level="AUTOCOMMIT") as stale:
+        taken = text(f"SELECT pg_try_advisory_lock({LOCK_NUMBER})")
+        assert soon_true(lambda: stale.execute(taken).scalar())
+        with pytest.raises(StoreError, match="an old connection still holds its lock"):
+            store.write(some)
+        stale.invalidate()
+    store_again(store, some)
+    store.close()
+    other.dispose()
+
+
+def soon_true(look):
+    last = time.monotonic() + 30.0
+    while not (found := look()):
+        assert time.monotonic() < last
+        time.sleep(0.02)
+    return found
+
+
+def store_again(store, batch):
+    """Write as soon as the server has noticed."""
+    last = time.monotonic() + 30.0
+    while True:
+        try:
+            return store.write(batch)
+        except StoreError:
+            assert time.monotonic() < last
+            time.sleep(0.02)
 
 
 def soon(act):

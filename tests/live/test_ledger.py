@@ -152,9 +152,9 @@ def test_a_job_that_is_over_is_kept_as_users_see_it(tmp_path):
         hand_in(controller, "a")
         decide(controller)
         tell(controller, JobFinished(4.0, "a", attempt=1))
-        (view,) = reading.ended_jobs(controller.store.engine)
-        assert (view["state"], view["exit_code"], view["finished_s"]) == ("done", 0, 4.0)
         with controller.store.engine.connect() as connection:
+            (view,) = reading.ended_jobs(connection)
+            assert (view["state"], view["exit_code"], view["finished_s"]) == ("done", 0, 4.0)
             row = reading.job_row(connection, "a")
             assert (row["state"], row["finished_s"]) == ("done", 4.0)
             numbers = [n for (n,) in connection.execute(text("SELECT seq FROM events ORDER BY seq"))]

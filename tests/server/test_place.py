@@ -46,6 +46,19 @@ def test_it_is_made_for_its_user_alone(tmp_path):
     assert "this is a file, or below one" in complaint(place.prepare, tmp_path / "file" / "x")
 
 
+@pytest.mark.parametrize("others", [0o777, 0o770, 0o702])
+def test_a_directory_that_others_may_write_is_refused(tmp_path, others):
+    tmp_path.chmod(others)
+    assert "others could change what is run from here" in complaint(place.prepare, tmp_path)
+    tmp_path.chmod(0o755)
+    place.prepare(tmp_path)
+
+
+def test_a_directory_of_somebody_else_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("os.geteuid", lambda: os.getuid() + 1)
+    assert "others could change what is run from here" in complaint(place.prepare, tmp_path)
+
+
 def test_a_directory_that_cannot_be_made():
     assert "no files can be written here" in complaint(place.prepare, place.Path("/proc/x"))
 
@@ -77,8 +90,10 @@ def test_the_server_file_is_read_as_it_was_written(tmp_path):
     assert mode(tmp_path / "server.json") == 0o600
     assert place.read_server_file(tmp_path) == ABOUT
     assert [file.name for file in tmp_path.iterdir()] == ["server.json"]
-    place.remove_server_file(tmp_path)
-    place.remove_server_file(tmp_path)
+    place.remove_server_file(tmp_path, ABOUT.pid + 1)  # a newer controller's
+    assert place.read_server_file(tmp_path) == ABOUT
+    place.remove_server_file(tmp_path, ABOUT.pid)
+    place.remove_server_file(tmp_path, ABOUT.pid)
     assert place.read_server_file(tmp_path) is None
 
 

@@ -120,3 +120,12 @@ def test_how_many_losses_are_recent():
 def test_each_part_of_what_was_seen_is_restored(told, expected):
     assert restored(told) == expected
     assert expected is None or expected.record() == told
+
+
+def test_only_the_losses_that_are_looked_at_are_kept():
+    seen = Seen()
+    for step in range(1, 5 * RECENT):
+        seen.reported(float(step), 1.0 / step)
+        assert len(seen.losses) <= 2 * RECENT
+    samples, _ = losses_of(seen, None, 0.0)
+    assert list(samples) == [float(step) for step in range(4 * RECENT, 5 * RECENT)]

@@ -22,7 +22,7 @@ from trainyard.server.place import user_name
 
 T = TypeVar("T")
 LOOK_S = 0.25  # between two looks at a store that does not answer
-READERS = 8  # of the store at once; the controller's own connection comes from the same pool
+MOST_READERS = 8  # of the store at once; the controller's own connection comes from the same pool
 
 
 class IgnoredError(Exception):
@@ -44,7 +44,7 @@ class Desk:
     closing: asyncio.Event = field(default_factory=asyncio.Event)  # streams end
     down: Callable[[bool], None] = lambda checkpoint: None  # begins to end the process
     last_words: dict[str, Any] = field(default_factory=dict)  # of streams
-    readers: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(READERS))
+    readers: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_READERS))
 
     @property
     def controller(self) -> Controller:

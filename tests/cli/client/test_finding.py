@@ -141,3 +141,15 @@ def test_a_home_directory_may_be_written_short(tmp_path):
     server(tmp_path / "home/yard", 9)
     assert find(None, "~/yard").token == "t9"
     assert Path(find(None, "~/yard").said_by).is_absolute()
+
+
+@pytest.mark.parametrize("url", ["http://gpu1:abc", "http://gpu1:99999", "http://[::1", "http://gpu1:0"])
+def test_an_address_that_is_none_is_told_in_one_line(monkeypatch, url):
+    monkeypatch.setenv("TRAINYARD_TOKEN", "secret")
+    assert f"--url '{url}': give an address such as" in said(InputError, url, None)
+
+
+@pytest.mark.parametrize("token", ["two\nlines", "caf\u00e9"])
+def test_a_token_that_is_none_is_told_in_one_line(monkeypatch, token):
+    monkeypatch.setenv("TRAINYARD_TOKEN", token)
+    assert "TRAINYARD_TOKEN has characters" in said(InputError, "http://gpu1:7410", None)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
+import subprocess
 
 import pytest
 
 from server_cases import command, until, up
-from trainyard.cli.operate.down import said
+from trainyard.cli.operate.down import SILENT, _end, said
+from trainyard.errors import UnreachableError
 
 SAVES = "trap 'exit 75' TERM; echo ready; while :; do sleep 0.02; done"
 
@@ -62,3 +66,29 @@ def test_a_controller_that_was_killed_is_told_as_gone(tmp_path):
     done = command("down", "--data", str(tmp_path))
     assert done.returncode == 1
     assert "which is gone" in done.stderr
+
+
+class Dying:
+    """A controller that dies when it is told to go, before it says what became of its jobs."""
+
+    def __init__(self, process):
+        self._process = process
+
+    def get(self, path):
+        return {"host": socket.gethostname(), "pid": self._process.pid}
+
+    def post(self, path, body):
+        return {"running": 1}
+
+    @contextlib.contextmanager
+    def events(self, topics):
+        self._process.kill()
+        self._process.wait()
+        raise UnreachableError("it ended the stream")
+        yield
+
+
+def test_what_became_of_jobs_is_not_made_up():
+    process = subprocess.Popen(["sleep", "600"])
+    assert _end(Dying(process), checkpoint=False) is None
+    assert said({}) not in SILENT

@@ -161,9 +161,8 @@ def test_a_request_is_found_by_its_key(store, spoilt):
     store.write(Batch(ended_jobs=[over]))
     with store.engine.connect() as connection:
         assert reading.active_jobs(connection) == []
-    assert reading.ended_jobs(store.engine) == [{"job_id": "a"}]
-    assert reading.ended_jobs(store.engine, since_s=6.0) == []
-    assert reading.ended_jobs(store.engine, before=1) == []
+        assert reading.ended_jobs(connection) == [{"job_id": "a"}]
+        assert reading.ended_jobs(connection, since_s=6.0) == []
 
 
 def test_an_empty_batch_is_nothing():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import json
 import os
 import threading
@@ -10,7 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from server_cases import TENANTS, served, told
+from server_cases import TENANTS, served, told, until
+from trainyard.server.desk import MOST_READERS
 from trainyard.server.submission.reading import READERS
 
 SLEEP = ("sleep", "600")
@@ -102,6 +105,38 @@ def test_a_directory_that_cannot_be_entered_is_said_at_once(api, tmp_path):
     (tmp_path / "file").touch()
     message, _ = api.refused("/jobs", {"command": ["x"], "workdir": str(tmp_path / "file")})
     assert message.endswith("Not a directory")
+
+
+def test_a_directory_on_a_disk_that_hangs_keeps_no_other_request_waiting(api, monkeypatch):
+    asked = []
+    loop = threading.get_ident
+    monkeypatch.setattr("trainyard.server.submitting.check_directory", lambda *_: asked.append(loop()))
+    of_loop = concurrent.futures.Future()
+    api.loop.call_soon_threadsafe(lambda: of_loop.set_result(loop()))
+    api.wait(api.submit()["job_id"])
+    assert asked not in ([], [of_loop.result(60)])
+
+
+def test_many_readers_leave_the_controller_its_connection(api, monkeypatch):
+    """More readers than the pool has connections: they take turns, and a submission is written meanwhile."""
+    at_once, most, go = [0], [0], threading.Event()
+
+    def read(connection):
+        at_once[0] += 1
+        most[0] = max(most[0], at_once[0])
+        go.wait(60)
+        at_once[0] -= 1
+
+    futures = [asyncio.run_coroutine_threadsafe(api.desk.read(read), api.loop) for _ in range(40)]
+    try:
+        until(api.desk.readers.locked)
+        asked = api.desk.ask(lambda controller: controller.store.is_ours())
+        assert asyncio.run_coroutine_threadsafe(asked, api.loop).result(60)
+    finally:
+        go.set()
+    for future in futures:
+        future.result(60)
+    assert most[0] <= MOST_READERS
 
 
 def test_a_directory_that_another_job_makes_is_not_asked_for(api, tmp_path):

@@ -11,7 +11,6 @@ import stat
 import struct
 from collections.abc import Collection
 from math import inf, isfinite
-from os.path import exists
 from pathlib import Path
 from typing import Any
 
@@ -39,24 +38,33 @@ def is_held(lock: str | Path) -> bool:
         os.close(descriptor)
 
 
+def is_there(path: str) -> bool:
+    """Whether there is such a file; a disk that does not answer raises, for that is no answer."""
+    try:
+        os.stat(path)
+    except FileNotFoundError:
+        return False
+    return True
+
+
 def seen(directory: str) -> Seen:
     """Look at one member that was told to start.
 
     The order matters: a shim writes `begun` after it has the lock, and its report before it gives it up.
     Names are plain texts: everything that runs is looked at all the time.
     """
-    begun = exists(f"{directory}/begun")
+    begun = is_there(f"{directory}/begun")
     held = is_held(f"{directory}/lock")
-    if exists(f"{directory}/exit.json"):
+    if is_there(f"{directory}/exit.json"):
         report = read_json(Path(directory, "exit.json"))
         if report is not None:
             return Seen(MemberState.EXITED, ended_of(report))
     if not held:
         return Seen(MemberState.LOST if begun else MemberState.ABSENT)
-    if not exists(f"{directory}/shim.json"):
+    if not is_there(f"{directory}/shim.json"):
         return Seen(MemberState.PENDING)
-    first = read_json(Path(directory, "first.json")) if exists(f"{directory}/first.json") else None
-    over = exists(f"{directory}/workers.json")
+    first = read_json(Path(directory, "first.json")) if is_there(f"{directory}/first.json") else None
+    over = is_there(f"{directory}/workers.json")
     return Seen(MemberState.RUNNING, workers_over=over, first=_exit(first) if first else None)
 
 
