@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Iterable
 
@@ -34,6 +35,10 @@ from trainyard.state.snapshot import Snapshot
 pytest.register_assert_rewrite("trace_checks")
 settings.register_profile("patient", deadline=None)  # a busy machine makes no test fail
 settings.load_profile("patient")
+if (
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+):  # as in the background: our processes would not hear Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 WITHOUT_TORCH = "not torch"
 WHOLE_MODULE = "\npytestmark = pytest.mark.torch\n"

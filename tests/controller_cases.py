@@ -53,6 +53,15 @@ def _sockets(pid):
     return {each for each in found if each.startswith("socket:")}
 
 
+class Command(subprocess.Popen):
+    """A process that a test which fails does not wait for."""
+
+    def __exit__(self, kind, *more):
+        if kind is not None:
+            self.kill()
+        super().__exit__(kind, *more)
+
+
 class Controlled:
     """A controller, and the folder in which tests and jobs have their files."""
 
@@ -136,7 +145,7 @@ class Controlled:
     def popen(self, *words, **more):
         """Start a command as a process."""
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        return subprocess.Popen([TRAINYARD, *map(str, words)], **pipes | self._at(more))
+        return Command([TRAINYARD, *map(str, words)], **pipes | self._at(more))
 
     def _at(self, more):
         own = {name: value for name, value in os.environ.items() if not name.startswith("TRAINYARD_")}
