@@ -37,7 +37,7 @@ settings.register_profile("patient", deadline=None)  # a busy machine makes no t
 settings.load_profile("patient")
 if (
     signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-):  # as in the background: our processes would not hear Ctrl-C
+):  # in the background: nobody would hear Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 WITHOUT_TORCH = "not torch"
