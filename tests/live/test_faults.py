@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import text
 
 from live_cases import QUICK, Noted, at_work, state_of, submission, until
-from trainyard.live.backends.base import MemberKey, MemberState, RunKey, Seen
+from trainyard.live.backends.base import MemberKey, MemberState, RunKey, Seen, Shares
 from trainyard.live.backends.local.backend import FencedError as OldBackendError
 from trainyard.live.backends.local.backend import LocalBackend
 from trainyard.live.clock import RealClock
@@ -409,7 +409,8 @@ def test_an_old_backend_neither_starts_nor_stops_nor_forgets(tmp_path):
         old = LocalBackend(tmp_path, "store", 1, QUICK)
         new = LocalBackend(tmp_path, "store", 2, QUICK)
         key = RunKey("a", 1)
-        for act in (old.ensure_stopping(key, 1.0), old.ensure_gone(key), old.forget(key)):
+        retunes = old.retune(key, {"n0": Shares(1.0, 1.0)})
+        for act in (old.ensure_stopping(key, 1.0), retunes, old.ensure_gone(key), old.forget(key)):
             with pytest.raises(OldBackendError):
                 await act
         with pytest.raises(OldBackendError):

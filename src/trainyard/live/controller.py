@@ -41,7 +41,7 @@ from trainyard.live.store.log import Store
 from trainyard.live.views import Info, job_view, node_views
 from trainyard.model.job import Job
 from trainyard.model.tolerance import COUNT
-from trainyard.state.lifecycle import TERMINAL, State
+from trainyard.state.lifecycle import State
 
 QUIET = (ProgressReported, CheckpointWritten, JobStarted, JobStopped, DecisionDue)  # ask for no decision
 
@@ -231,8 +231,3 @@ class Controller:
 def is_moot(answer: Sequence[Instruction]) -> bool:
     """Whether the core ignored what it was told."""
     return any(isinstance(instruction, Ignored) for instruction in answer)
-
-
-def is_over(view: dict[str, object]) -> bool:
-    """Whether a job as users see it is over."""
-    return view["state"] in TERMINAL

@@ -6,7 +6,7 @@ from trainyard.core.events import Event, JobCancelled, JobFailed, JobStopped
 from trainyard.core.real.ends import ENDS, Then
 from trainyard.core.story import Change
 from trainyard.model.allocation import Allocation
-from trainyard.state.lifecycle import TERMINAL, WITH_PROCESSES, State
+from trainyard.state.lifecycle import TERMINAL, State
 from trainyard.state.record import Record
 
 RAN = frozenset({State.RUNNING, State.STOPPING, State.KILLING})
@@ -69,8 +69,3 @@ def _again(record: Record | None, change: Change, lost: float) -> str:
     back = f"; {lost:.0f} samples have to be done again" if round(lost) else ""
     state = "; held until it is released" if change.after is State.HELD else ""
     return back + state
-
-
-def changed_run(change: Change) -> bool:
-    """Whether a run ended with this change."""
-    return change.before in WITH_PROCESSES and change.after not in WITH_PROCESSES

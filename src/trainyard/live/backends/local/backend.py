@@ -308,6 +308,7 @@ class LocalBackend:
         return True
 
     def _retune(self, key: RunKey, shares: Mapping[str, Shares]) -> bool:
+        self._check_epoch()
         there = False
         for member_key in self._marked.get(key, ()):
             directory = self.layout.member(member_key)
