@@ -35,9 +35,7 @@ from trainyard.state.snapshot import Snapshot
 pytest.register_assert_rewrite("trace_checks")
 settings.register_profile("patient", deadline=None)  # a busy machine makes no test fail
 settings.load_profile("patient")
-if (
-    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-):  # in the background: nobody would hear Ctrl-C
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background: nobody would hear Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 WITHOUT_TORCH = "not torch"
