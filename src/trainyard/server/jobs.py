@@ -55,7 +55,7 @@ async def recent(desk: Desk, state: str, text: str, after: int, limit: int) -> d
 
 
 def _page(views: list[View], total: int, more: bool) -> dict[str, Any]:
-    return {"jobs": views, "total": total, "next": number_of(views[-1]) if more else None}
+    return {"jobs": views, "total": total, "next": number_of(views[-1]) if more and views else None}
 
 
 def _fits(view: View, state: str, text: str) -> bool:

@@ -34,7 +34,8 @@ def test_every_rank_has_its_own(api):
     job_id = api.submit("echo $RANK of $WORLD_SIZE", gpus=2)["job_id"]
     api.wait(job_id)
     assert [logs(api, job_id, rank=rank)[0] for rank in (0, 1)] == [b"0 of 2\n", b"1 of 2\n"]
-    assert logs(api, job_id, rank=2) == (b"", 0, 1)
+    message, _ = told(api.get(f"/jobs/{job_id}/logs", rank=2), 404)
+    assert message == f"attempt 1 of job {job_id} has 2 workers, so there is no rank 2"
 
 
 def test_parameter_servers_have_theirs(api):

@@ -15,7 +15,7 @@ from trainyard.cli.client.options import NodeName, with_link
 @with_link
 def drain(
     node: NodeName,
-    reason: Annotated[str, typer.Option(help="Why, for others to read.", metavar="TEXT")] = "",
+    reason: Annotated[str, typer.Option(help="Why; the log keeps it.", metavar="TEXT")] = "",
     *,
     link: Callable[[], Link],
     json_: o.Json = False,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 from fastapi import APIRouter
 from starlette.responses import Response
 
 from trainyard.live.backends.base import RunKey
+from trainyard.live.store.reading import attempts_of
 from trainyard.server.desk import Desk
 from trainyard.server.faults import FieldError, Refusal
 from trainyard.server.jobs import job_of
@@ -44,10 +47,23 @@ def routes(desk: Desk) -> APIRouter:
                 data += piece
                 if len(data) >= MOST_BYTES:
                     break
+        if rank and not server and not data:
+            await _look_for(desk, job_id, number, rank)
         headers = {"Trainyard-Offset": str(end), "Trainyard-Attempt": str(number)}
         return Response(bytes(data), media_type="text/plain; charset=utf-8", headers=headers)
 
     return router
+
+
+async def _look_for(desk: Desk, job_id: str, attempt: int, rank: int) -> None:
+    """Say so if an attempt has no such rank."""
+    rows = await desk.read(lambda connection: attempts_of(connection, job_id))
+    for row in rows:
+        workers = sum(share[0] for share in json.loads(row["nodes"]).values())
+        if row["attempt"] == attempt and rank >= workers:
+            raise Refusal(
+                404, f"attempt {attempt} of job {job_id} has {workers} workers, so there is no rank {rank}"
+            )
 
 
 def _attempt(text: str, job_id: str, latest: int) -> int:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Barrier, BrokenBarrierError
 
 import pytest
 
@@ -164,3 +167,21 @@ def test_what_a_shim_is_told_is_whole(bench):
     assert bench.backend.dry_run(run_of("exit 0", member(gpus=(1, 3), servers=2))) == (
         "n0: 2 workers (GPUs 1,3), 2 servers, 0 CPUs, 0 GB"
     )
+
+
+def test_starts_at_the_same_time_choose_the_same_ports(bench, monkeypatch):
+    """A start that took long is repeated while the first one still chooses."""
+    both = Barrier(2)
+    chosen = iter(((25_001,), (25_002,)))
+
+    def slow(_):
+        with suppress(BrokenBarrierError):
+            both.wait(0.5)
+        return list(next(chosen))
+
+    monkeypatch.setattr("trainyard.live.backends.local.backend.free_ports", slow)
+    run = run_of("true", member())
+    bench.backend.layout.attempt(run.key).mkdir(parents=True)
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(bench.backend._ports, (run, run))
+    assert first == second

@@ -15,6 +15,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from trainyard.errors import TrainyardError
@@ -73,6 +74,7 @@ class LocalBackend:
         self._places: dict[RunKey | MemberKey, str] = {}
         self._progress: dict[RunKey, tuple[tuple[int, ...], Progress | None]] = {}
         self._shims: list[subprocess.Popen[bytes]] = []
+        self._choosing = Lock()
         self._pool = ThreadPoolExecutor(4, thread_name_prefix="local")
         self._marked: dict[RunKey, list[MemberKey]] = {}
         for key in self.layout.marked():
@@ -222,10 +224,11 @@ class LocalBackend:
     def _ports(self, run: RunSpec) -> list[int]:
         """Ports of the rendezvous and of the servers: chosen once per attempt."""
         path = self.layout.attempt(run.key) / "ports.json"
-        known = read_json(path)
-        if known is None:
-            known = {"ports": free_ports(1 + run.servers)}
-            write_json(path, known)
+        with self._choosing:  # a start that is repeated may overtake the first one
+            known = read_json(path)
+            if known is None:
+                known = {"ports": free_ports(1 + run.servers)}
+                write_json(path, known)
         ports: list[int] = known["ports"]
         return ports
 
