@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from controller_cases import UNTIL
 from server_cases import served, told
 
 
@@ -39,8 +40,9 @@ def test_every_rank_has_its_own(api):
 
 
 def test_parameter_servers_have_theirs(api):
-    body = "echo $TRAINYARD_ROLE; if [ $TRAINYARD_ROLE = server ]; then sleep 600; fi"
-    job_id = api.submit(body, servers=1)["job_id"]
+    mark = "$TRAINYARD_CHECKPOINT_DIR/served"
+    waits = f"if [ $TRAINYARD_ROLE = server ]; then touch {mark}; sleep 600; fi; {UNTIL.format(mark)}"
+    job_id = api.submit(f"echo $TRAINYARD_ROLE; {waits}", servers=1)["job_id"]
     assert api.wait(job_id)["state"] == "done"
     assert logs(api, job_id)[0] == b"worker\n"
     assert logs(api, job_id, server=1)[0] == b"server\n"
