@@ -84,9 +84,9 @@ def test_it_does_not_matter_how_often_the_core_was_written_down(tmp_path, settin
 
 
 def test_a_difference_would_be_seen(tmp_path):
-    """Stops that cost more than the core believes change the schedule, and the comparison says so."""
+    """Starts that cost more than the core believes change the schedule, and the comparison says so."""
     world = world_of(tmp_path, "las", Rules())
-    world.backend._rules = Rules(restart_s=10.0)
+    world.backend._rules = Rules(start_s=10.0)
     world.live()
     told = differences(world.schedule(), simulated(world))
     assert told

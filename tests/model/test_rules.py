@@ -10,9 +10,11 @@ import pytest
 import trainyard as ty
 from trainyard.model.rules import RuleOptions, Rules
 
+OF_REAL_JOBS = ["most_starts", "most_idle", "many_unsaved", "back_off_s", "most_back_off_s"]
 
-def test_rules_by_name_are_all_rules():
-    assert [field.name for field in fields(Rules)] == list(RuleOptions.__annotations__)
+
+def test_rules_by_name_are_all_rules_of_simulations():
+    assert [field.name for field in fields(Rules)] == [*RuleOptions.__annotations__, *OF_REAL_JOBS]
 
 
 def test_without_rules_nothing_costs_time_and_nothing_ends_early():
