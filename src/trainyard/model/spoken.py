@@ -25,14 +25,6 @@ def _round(number: float) -> float:
     return round(number, 0 if number >= 10 else 1)
 
 
-def option(seconds: float) -> str:
-    """Write a length of time as options and job files take it: 90s, 30m, 12h."""
-    for unit, name in ((HOUR, "h"), (MINUTE, "m")):
-        if seconds % unit == 0:
-            return f"{seconds / unit:g}{name}"
-    return f"{seconds:g}s"
-
-
 def moment(time_s: float) -> str:
     """Write a moment (Unix time) into a text."""
     return f"<{time_s:.0f} s>"

@@ -33,7 +33,7 @@ def _look(yard: Works, record: Record, now: float) -> None:
     if record.state is State.RUNNING and now < limit_at(record):
         yard.timers.limit(record)  # what is added up in another way may be due a little later
     elif record.state is State.RUNNING:
-        record.troubles().blame("time_limit", span(terms.time_limit_s))
+        record.troubles().blame("time_limit", f"its time limit of {span(terms.time_limit_s)} is over")
         wind_up(yard, record, now, State.FAILED, "its time limit is reached", "stop")
     elif record.first_start_s is None and now >= waits_until(record) and not ending:
         record.troubles().blame("max_wait", f"not started in {span(terms.max_wait_s)}")

@@ -10,7 +10,7 @@ from trainyard.core.real.ends import judge
 from trainyard.core.real.parking import park, unpark
 from trainyard.core.real.shunning import shun
 from trainyard.core.works import Works
-from trainyard.model.spoken import moment, option, span
+from trainyard.model.spoken import moment, span
 from trainyard.model.terms import NO_TERMS
 from trainyard.state.lifecycle import State
 from trainyard.state.record import Record
@@ -70,11 +70,10 @@ def gone(yard: Works, record: Record, now: float, cause: str = "its processes ar
 
 
 def _out_of_time(record: Record) -> str:
-    """Say how long it could run, what it saved, and how it can go on."""
+    """Say how long it could run, and what it saved."""
     limit_s, saved_s = (record.job.terms or NO_TERMS).time_limit_s, record.troubles().saved_s
     saved = f"saved at {moment(saved_s)}" if saved_s else "it reported no checkpoint"
-    more = f"`trainyard retry {record.job_id} --time-limit {option(2 * limit_s)}` goes on"
-    return f"{span(limit_s)}; {saved}; {more}"
+    return f"its time limit of {span(limit_s)} is over; {saved}"
 
 
 def gone_from(yard: Works, record: Record, node: str, now: float) -> None:

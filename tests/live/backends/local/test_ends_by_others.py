@@ -215,8 +215,7 @@ def test_at_its_time_limit_a_job_saves_and_has_failed(world):
     view = world.until(job, "failed")
     code, text = reason(view)
     assert code == "time_limit"
-    more = "`trainyard retry 1 --time-limit 3s` goes on"
-    assert re.fullmatch(rf"1.5 s; saved at {CLOCK}; {more}", text), text
+    assert re.fullmatch(rf"its time limit of 1.5 s is over; saved at {CLOCK}", text), text
     assert (view["exit_code"], view["attempt"]) == (75, 1)
     assert [line.split(":")[0] for line in world.story(job)][-2:] == ["stopping", "failed"]
 
@@ -225,7 +224,7 @@ def test_a_job_that_does_not_save_at_its_time_limit_has_failed_for_the_limit(wor
     job = world.submit(DEAF, time_limit_s=0.5, grace_s=0.2)
     code, text = reason(world.until(job, "failed"))
     assert code == "time_limit"
-    assert text == "0.5 s; it reported no checkpoint; `trainyard retry 1 --time-limit 1s` goes on"
+    assert text == "its time limit of 0.5 s is over; it reported no checkpoint"
 
 
 def test_after_stops_without_a_checkpoint_there_is_more_grace(tmp_path):
