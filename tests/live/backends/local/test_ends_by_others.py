@@ -230,10 +230,10 @@ def test_a_job_that_does_not_save_at_its_time_limit_has_failed_for_the_limit(wor
 def test_after_stops_without_a_checkpoint_there_is_more_grace(tmp_path):
     settings = with_settings(grace_s=0.1, many_unsaved=2, most_grace_s=0.3)
     with World(tmp_path, settings=settings) as world:
-        job = world.submit(DEAF)
+        job = world.submit("trap '' TERM; touch $C/deaf$TRAINYARD_ATTEMPT; LOOP")
         for attempt in range(1, 6):
             world.until(job, "running", attempt=attempt)
-            world.pids(job, attempt)
+            world.ready(job, f"deaf{attempt}")
             world.tell(DecisionsPaused, stop=True)
             view = world.until(job, "waiting")
             assert view["reason_code"] == "not_saved"
@@ -245,7 +245,7 @@ def test_after_stops_without_a_checkpoint_there_is_more_grace(tmp_path):
 
 def test_a_checkpoint_is_remembered_by_the_clock(world):
     says = 'echo "{\\"samples_done\\": 9, \\"samples_saved\\": 8}" > $TRAINYARD_PROGRESS; '
-    job = world.submit("[ $TRAINYARD_ATTEMPT = 2 ] && exit 0; " + says + DEAF, grace_s=0.2)
+    job = world.submit("[ $TRAINYARD_ATTEMPT = 2 ] && exit 0; trap '' TERM; " + says + DEAF, grace_s=0.2)
     world.until(job, "running", samples_done=9.0)
     world.tell(DecisionsPaused, stop=True)
     view = world.until(job, "waiting")
