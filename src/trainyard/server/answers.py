@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import Any
+
+from trainyard.files.strict_json import finite
 
 
 def to_bytes(content: Any) -> bytes:
@@ -12,18 +13,10 @@ def to_bytes(content: Any) -> bytes:
     try:
         return _dumps(content)
     except ValueError:
-        return _dumps(_finite(content))
+        return _dumps(finite(content))
 
 
 def _dumps(content: Any) -> bytes:
     return json.dumps(content, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode(
         "utf-8", "replace"
     )
-
-
-def _finite(content: Any) -> Any:
-    if isinstance(content, dict):
-        return {key: _finite(value) for key, value in content.items()}
-    if isinstance(content, (list, tuple)):
-        return [_finite(value) for value in content]
-    return None if isinstance(content, float) and not math.isfinite(content) else content
